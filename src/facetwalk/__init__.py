@@ -1,0 +1,1 @@
+"""facetwalk: input optimisation of ReLU networks."""

@@ -1,0 +1,60 @@
+"""Trees of tensors whose first dimension is the batch: pick rows, move devices."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+def map_tensors(function: Callable[[Tensor], Tensor], tree: T) -> T:
+    """Apply `function` to every tensor in nested dataclasses, lists, tuples and dicts."""
+    value: Any = tree
+    if isinstance(value, Tensor):
+        return function(value)  # pyright: ignore[reportReturnType]
+    if isinstance(value, (list, tuple)):
+        return type(value)(map_tensors(function, item) for item in value)  # pyright: ignore
+    if isinstance(value, dict):
+        return {key: map_tensors(function, item) for key, item in value.items()}  # pyright: ignore
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            field.name: map_tensors(function, getattr(value, field.name))
+            for field in dataclasses.fields(value)
+        }
+        copy: Any = object.__new__(type(value))
+        for name, item in fields.items():
+            object.__setattr__(copy, name, item)
+        return copy
+    return tree
+
+
+def take_rows(tree: T, rows: Tensor) -> T:
+    """Keep `rows` of every tensor; tensors with one row serve all and stay as they are."""
+    return map_tensors(lambda t: t if t.shape[0] == 1 else t[rows.to(t.device)], tree)
+
+
+def keep_rows(tree: T, rows: Tensor) -> T:
+    """Keep `rows` of every tensor, for a tree in which every tensor has a row per problem."""
+    return map_tensors(lambda t: t[rows], tree)
+
+
+def move(tree: T, device: torch.device, dtype: torch.dtype) -> T:
+    """Send every tensor to `device`, and the floating-point ones to `dtype`."""
+    return map_tensors(
+        lambda t: t.to(device=device, dtype=dtype) if t.is_floating_point() else t.to(device), tree
+    )
+
+
+def per_row(values: Tensor, like: Tensor) -> Tensor:
+    """Reshape `(B,)` to `(B, 1, ..., 1)` so that it broadcasts against `like`."""
+    return values.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def row_norm(x: Tensor) -> Tensor:
+    """The L2 norm of each row of `(B, ...)`, shape `(B,)`."""
+    return x.flatten(1).norm(dim=1)

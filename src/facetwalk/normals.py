@@ -1,0 +1,112 @@
+"""Norms of the neurons' hyperplane normals: exact, probed, and a running mean of probes.
+
+With frozen gates the pre-activation of neuron j is affine in the input; its gradient P_j is
+the normal of the hyperplane on which the neuron switches, and `|h_j| / ||P_j||` the distance
+to that hyperplane. For all neurons at once, `E[(P_j v)^2] = ||P_j||^2` over random signs v, and
+the sum over the unit vectors is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from facetwalk.sites import Sites, discover, pattern_of, tangents
+from facetwalk.streams import Streams
+
+NormalsMethod = Literal["auto", "exact", "probed"]
+
+EXACT_UP_TO = 128
+"""Inputs with at most this many entries get exact norms when the method is `auto`."""
+
+_PASS_ROWS = 4096
+"""Rows of one probing pass: bounds its memory."""
+
+
+def resolve(method: NormalsMethod, inputs: int) -> Literal["exact", "probed"]:
+    """What `auto` means for a network with this many inputs."""
+    if method == "auto":
+        return "exact" if inputs <= EXACT_UP_TO else "probed"
+    return method
+
+
+def _mean_square(
+    sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor
+) -> list[Tensor]:
+    """Mean over k of `(P v_k)^2`, for directions `(k, B or 1, *shape)`."""
+    rows = len(x)
+    group = max(1, _PASS_ROWS // rows)
+    totals = [torch.zeros_like(gate) for gate in gates]
+    for part in directions.split(group):
+        k = len(part)
+        v = part.expand(k, rows, *x.shape[1:]).clone().flatten(0, 1)
+        copies = [gate.repeat(k, *[1] * (gate.ndim - 1)) for gate in gates]
+        moved = tangents(sites, x.repeat(k, *[1] * (x.ndim - 1)), copies, v)
+        for total, move in zip(totals, moved, strict=True):
+            total += move.unflatten(0, (k, rows)).square_().sum(0)
+    return [total / len(directions) for total in totals]
+
+
+def exact(sites: Sites, x: Tensor, gates: Sequence[Tensor]) -> list[Tensor]:
+    """`||P_j||` for every neuron, by one pass for each entry of the input.
+
+    `x` is `(B, *shape)`; gates and results are `(B, *site.shape)`.
+    """
+    n = x[0].numel()
+    basis = torch.eye(n, dtype=x.dtype, device=x.device).reshape(n, 1, *x.shape[1:])
+    return [(square * n).sqrt() for square in _mean_square(sites, x, gates, basis)]
+
+
+def probed(
+    sites: Sites, x: Tensor, gates: Sequence[Tensor], random: Streams, probes: int
+) -> list[Tensor]:
+    """An estimate of `||P_j||` with relative error about `1 / sqrt(2 probes)`."""
+    signs = [random.fold(k).signs(x.shape[1:], x.dtype) for k in range(probes)]
+    return [square.sqrt() for square in _mean_square(sites, x, gates, torch.stack(signs))]
+
+
+@dataclass
+class RunningNormals:
+    """Norms that follow gates which change slowly: a mean over the latest estimates."""
+
+    squares: list[Tensor]
+    estimates: int = 1
+
+    @classmethod
+    def start(cls, norms: Sequence[Tensor]) -> RunningNormals:
+        return cls([norm.square() for norm in norms])
+
+    def update(self, norms: Sequence[Tensor], memory: int) -> RunningNormals:
+        """Average in another estimate; those older than about `memory` estimates fade."""
+        estimates = min(self.estimates + 1, memory)
+        pairs = zip(self.squares, norms, strict=True)
+        return RunningNormals(
+            [old.lerp(new.square(), 1 / estimates) for old, new in pairs], estimates
+        )
+
+    def norms(self) -> list[Tensor]:
+        return [square.sqrt() for square in self.squares]
+
+
+def distances(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """The distance from each row of `x` to every neuron's hyperplane, `(B, *site.shape)` a site.
+
+    Exact; the hyperplane is that of the affine piece on which `x` lies. Infinite for a neuron
+    that does not depend on the input there.
+
+    >>> net = nn.Sequential(nn.Linear(2, 1), nn.ReLU()).eval()
+    >>> _ = net[0].weight.data.copy_(torch.tensor([[3.0, 4.0]])), net[0].bias.data.fill_(0.0)
+    >>> distances(net, torch.tensor([[1.0, 1.0]]))[0].tolist()
+    [[1.399999976158142]]
+    """
+    sites = discover(model, x)
+    with torch.no_grad():
+        _, seen = sites.pre_activations(x)
+    norms = exact(sites, x, pattern_of(sites, seen).gates(x.dtype))
+    return [
+        torch.where(norm > 0, h.abs() / norm, torch.inf) for h, norm in zip(seen, norms, strict=True)
+    ]

@@ -1,0 +1,41 @@
+"""The one-dimensional equations behind exact projections onto balls with bounds."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def solve_rising(knots: Tensor, slope: Tensor, target: Tensor) -> Tensor:
+    """The s in [0, 1] at which `sum_i slope_i * min(s, knot_i)` reaches `target`, or 1.
+
+    `knots` in [0, 1] and `slope` are `(B, n)`, `target` is `(B, 1)`; the result is `(B,)`.
+    """
+    knots, order = knots.sort(dim=1)
+    slope = slope.gather(1, order)
+    done = (slope * knots).cumsum(1) - slope * knots  # reached by the knots before each one
+    rising = slope.flip(1).cumsum(1).flip(1)  # the slope between a knot and the one before it
+    at_knot = done + rising * knots
+    reached = at_knot >= target
+    first = reached.to(torch.int64).argmax(1, keepdim=True)
+    s = (target - done.gather(1, first)) / rising.gather(1, first).clamp_min(
+        torch.finfo(knots.dtype).tiny
+    )
+    return torch.where(reached.any(1), s.squeeze(1), 1.0).clamp(0, 1)
+
+
+def solve_shortening(size: Tensor, room: Tensor, target: Tensor) -> Tensor:
+    """The least amount a >= 0 for which `sum_i clip(size_i - a, 0, room_i) <= target`: `(B,)`."""
+    starts = (size - room).clamp_min(0)  # below this amount a coordinate stays at its bound
+    knots = torch.cat([torch.zeros_like(target), starts, size], dim=1)
+    steps = torch.cat([torch.zeros_like(target), -torch.ones_like(size), torch.ones_like(size)], 1)
+    knots, order = knots.sort(dim=1)
+    slope = steps.gather(1, order).cumsum(1)  # after each knot
+    drop = (slope[:, :-1] * knots.diff(dim=1)).cumsum(1)
+    total = torch.minimum(size, room).sum(1, keepdim=True)
+    value = torch.cat([total, total + drop], dim=1)
+    above = value > target
+    last = above.sum(1, keepdim=True) - 1
+    at = last.clamp_min(0)
+    amount = knots.gather(1, at) + (value.gather(1, at) - target) / (-slope.gather(1, at)).clamp_min(1)
+    return torch.where(last >= 0, amount, 0.0).squeeze(1)

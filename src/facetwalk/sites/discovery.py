@@ -1,0 +1,229 @@
+"""Finds a model's sites, once, and runs the model with chosen ones replaced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
+
+from facetwalk.sites.interception import Interception
+from facetwalk.types import InputError, ModelError
+
+_COPIES = 3
+"""Discovery runs a batch of this size: its first dimension shows which sites keep the batch."""
+
+SiteSelection = str | Iterable[str] | Callable[["Site"], bool]
+"""`"all"`, `"last"`, names of sites or of modules that hold them, or a predicate on sites."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place where a model applies a hinge: a call of a ReLU, not a module."""
+
+    name: str
+    """Path of the innermost module, and the number of the hinge within it: `layer1.0.relu#1`."""
+    op: str
+    """The torch function: `relu`, `clamp`, `leaky_relu`, ..."""
+    shape: tuple[int, ...]
+    """Shape of the pre-activation for one input."""
+    number: int
+    """Position among all hinges that one call of the model evaluates."""
+
+    @property
+    def neurons(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The sites of one model, in the order in which it reaches them."""
+
+    model: nn.Module
+    sites: tuple[Site, ...]
+    hinges: int
+    """How many hinges one call evaluates, with those that do not depend on the input."""
+
+    def __len__(self) -> int:
+        return len(self.sites)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self.sites)
+
+    @property
+    def neurons(self) -> int:
+        return sum(site.neurons for site in self.sites)
+
+    def run(self, x: Tensor, replacement: Callable[[int, Tensor], Tensor]) -> Any:
+        """`model(x)` with `replacement(i, z)` for `max(z, 0)` at the i-th of these sites.
+
+        `z` has shape `(B, *site.shape)`. Every other hinge stays as it is. The model gets a
+        copy of `x`, so that a model that works in place cannot change the caller's tensor.
+        """
+        position = {site.number: i for i, site in enumerate(self.sites)}
+
+        def replace_one(number: int, z: Tensor) -> Tensor:
+            i = position.get(number)
+            if i is None:
+                return torch.relu(z)
+            rows = (len(x), *self.sites[i].shape)
+            if z.numel() != math.prod(rows):
+                raise ModelError(
+                    f"site {self.sites[i].name} had shape {self.sites[i].shape} for one input "
+                    f"when it was discovered and sees {tuple(z.shape)} for {len(x)} inputs now"
+                )
+            return replacement(i, z.reshape(rows)).reshape(z.shape)
+
+        mode = Interception(replace_one)
+        with mode:
+            output = self.model(x.clone())
+        if mode.count != self.hinges:
+            raise ModelError(
+                f"the model evaluated {mode.count} ReLUs in this pass and {self.hinges} when they "
+                "were discovered; its control flow adds or drops ReLUs depending on the data"
+            )
+        return output
+
+    def pre_activations(self, x: Tensor) -> tuple[Any, list[Tensor]]:
+        """The output, and `z` of shape `(B, *site.shape)` at each site."""
+        seen: list[Tensor] = []
+
+        def record(i: int, z: Tensor) -> Tensor:
+            seen.append(z)
+            return torch.relu(z)
+
+        return self.run(x, record), seen
+
+    def gated(self, x: Tensor, gates: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
+        """As `pre_activations`, with `gate * z` in the place of `max(z, 0)` at each site.
+
+        This is the nu-network of the paper (label `nndef2`) for binary gates, and its
+        sigmoid-surrogate network for gates in between. Each gate is `(B, *site.shape)`.
+        """
+        seen: list[Tensor] = []
+
+        def gate(i: int, z: Tensor) -> Tensor:
+            seen.append(z)
+            return gates[i] * z
+
+        return self.run(x, gate), seen
+
+    def select(self, selection: SiteSelection) -> Sites:
+        """Only some of the sites; the others are plain ReLUs in every run."""
+        chosen = _chosen(self.sites, selection)
+        if not chosen:
+            raise InputError(
+                f"no site matches {selection!r}; this model has "
+                + ", ".join(site.name for site in self.sites)
+            )
+        return replace(self, sites=chosen)
+
+
+def _chosen(sites: tuple[Site, ...], selection: SiteSelection) -> tuple[Site, ...]:
+    if selection == "all":
+        return sites
+    if selection == "last":
+        return sites[-1:]
+    if callable(selection):
+        return tuple(site for site in sites if selection(site))
+    names = [selection] if isinstance(selection, str) else list(selection)
+    for name in names:
+        if not any(_answers_to(site, name) for site in sites):
+            raise InputError(
+                f"no site is named {name!r}; this model has "
+                + ", ".join(site.name for site in sites)
+            )
+    return tuple(site for site in sites if any(_answers_to(site, name) for name in names))
+
+
+def _answers_to(site: Site, name: str) -> bool:
+    path = site.name.partition("#")[0]
+    return name in (site.name, path) or path.startswith(name + ".")
+
+
+def discover(model: nn.Module, x: Tensor) -> Sites:
+    """Find the sites of `model`, by running it once on the first row of `x`, `(B, *shape)`.
+
+    >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
+    >>> [(site.name, site.shape) for site in discover(net, torch.zeros(1, 3))]
+    [('1#0', (4,))]
+    """
+    model = getattr(model, "_orig_mod", model)  # what torch.compile wrapped
+    if any(isinstance(part, torch.jit.ScriptModule) for part in model.modules()):
+        raise ModelError(
+            "the model is (or holds) a TorchScript module, whose ReLUs cannot be seen: "
+            "pass the Python module it was made from"
+        )
+    leaf = x[:1].detach().repeat(_COPIES, *[1] * (x.ndim - 1)).requires_grad_()
+    seen: list[Site] = []
+    calls: dict[str, int] = {}
+
+    def record(number: int, z: Tensor) -> Tensor:
+        if z.requires_grad and _depends_on(z, leaf):
+            path = paths[-1] or "model"
+            calls[path] = calls.get(path, -1) + 1
+            name = f"{path}#{calls[path]}"
+            seen.append(Site(name, mode.op_name, _shape_of_one(name, z), number))
+        return torch.relu(z)
+
+    mode = Interception(record)
+    with _module_paths(model) as paths, torch.enable_grad(), mode:
+        model(leaf.clone())
+    if not seen:
+        raise ModelError(
+            "no ReLU was found between the input and the output of the model; "
+            "a solver that needs none, such as Sign, still works"
+        )
+    return Sites(model, tuple(seen), mode.count)
+
+
+def _shape_of_one(name: str, z: Tensor) -> tuple[int, ...]:
+    if z.ndim == 0 or z.shape[0] % _COPIES:
+        raise ModelError(
+            f"site {name} has shape {tuple(z.shape)} for a batch of {_COPIES}: its first "
+            "dimension must be the batch (for a transformer: batch_first=True)"
+        )
+    fold = z.shape[0] // _COPIES
+    return tuple(z.shape[1:]) if fold == 1 else (fold, *z.shape[1:])
+
+
+def _depends_on(tensor: Tensor, leaf: Tensor) -> bool:
+    visited: set[Any] = set()
+    waiting = [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in visited:
+            continue
+        visited.add(node)
+        if getattr(node, "variable", None) is leaf:
+            return True
+        waiting.extend(following for following, _ in node.next_functions)
+    return False
+
+
+@contextmanager
+def _module_paths(model: nn.Module) -> Iterator[list[str]]:
+    """A stack with the path of each module that is running; hooks are global and removed."""
+    names = {part: name for name, part in model.named_modules()}
+    stack = [""]
+
+    def enter(part: nn.Module, args: Any) -> None:
+        stack.append(names.get(part, stack[-1]))
+
+    def leave(part: nn.Module, args: Any, output: Any) -> None:
+        stack.pop()
+
+    handles = [
+        torch_module.register_module_forward_pre_hook(enter),
+        torch_module.register_module_forward_hook(leave, always_call=True),
+    ]
+    try:
+        yield stack
+    finally:
+        for handle in handles:
+            handle.remove()

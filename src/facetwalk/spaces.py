@@ -1,0 +1,396 @@
+"""Feasible sets: boxes, balls with bounds, and intersections, one for each problem of a batch.
+
+To write a space of your own, derive a frozen dataclass from `Space`. Its tensor fields have
+one row a problem (or one row for all), and it defines `shape`, `center`, `radius` and
+`project`; the rest has defaults.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from facetwalk.batching import move, per_row, row_norm, take_rows
+from facetwalk.projections import solve_rising, solve_shortening
+from facetwalk.streams import Streams
+from facetwalk.types import InputError
+
+Bounds = tuple[float | Tensor, float | Tensor]
+
+
+class Space(ABC):
+    """A convex feasible set for each problem of a batch.
+
+    Tensors that hold a set's data have shape `(B, ...)`, or `(1, ...)` where all problems
+    share it. Every `x` below is `(B, *shape)`.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+
+    @property
+    @abstractmethod
+    def center(self) -> Tensor:
+        """A point of the set to start from, `(B or 1, *shape)`."""
+
+    @property
+    @abstractmethod
+    def radius(self) -> Tensor:
+        """How far the set reaches in each coordinate, broadcastable to `(B, *shape)`.
+
+        Step sizes are given in this unit.
+        """
+
+    @abstractmethod
+    def project(self, x: Tensor) -> Tensor:
+        """The nearest point of the set."""
+
+    @property
+    def count(self) -> int:
+        """The number of problems that the set's own data describe."""
+        return len(self.center)
+
+    def sample(self, random: Streams) -> Tensor:
+        """A random point for each stream."""
+        noise = 2 * random.uniform(self.shape, self.center.dtype) - 1
+        return self.project(self.center + self.radius * noise)
+
+    def contains(self, x: Tensor) -> Tensor:
+        """Whether each row lies in the set, up to rounding: bool, `(B,)`."""
+        tolerance = 1e-5 * self.radius + 4 * torch.finfo(x.dtype).eps * self.center.abs()
+        return ((self.project(x) - x).abs() <= tolerance).flatten(1).all(1)
+
+    def ascent(self, gradient: Tensor) -> Tensor:
+        """The step that increases a linear function the most, one radius long.
+
+        In the set's own geometry: the gradient's signs for boxes and L-infinity balls, its
+        direction for L2 balls, its largest entries for L1 balls.
+        """
+        return self.radius * gradient.sign()
+
+    def select(self, rows: Tensor) -> Self:
+        """The sets of some problems, in the order of `rows` (int64)."""
+        return take_rows(self, rows)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Self:
+        """The same sets on another device, in another precision."""
+        return move(self, device, dtype)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Box(Space):
+    """`low <= x <= high` in every coordinate.
+
+    `low` and `high` are numbers, tensors of the input's shape, or, with `shape` given, tensors
+    `(B, *shape)` with a box a problem.
+
+    >>> Box(-1, 1, shape=(3,)).project(torch.tensor([[0.5, 2.0, -7.0]])).tolist()
+    [[0.5, 1.0, -1.0]]
+    """
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self,
+        low: float | Tensor,
+        high: float | Tensor,
+        shape: Sequence[int] | None = None,
+    ) -> None:
+        if shape is None:
+            shape = torch.broadcast_shapes(torch.as_tensor(low).shape, torch.as_tensor(high).shape)
+            if not shape:
+                raise InputError("a box with numbers for bounds needs a shape: Box(-1, 1, shape=(10,))")
+        lows, highs = (_rows(bound, shape, "bounds of the box") for bound in (low, high))
+        if not bool((torch.isfinite(lows).all() & torch.isfinite(highs).all())):
+            raise InputError("the bounds of a box must be finite numbers")
+        if bool((lows > highs).any()):
+            raise InputError("a box needs low <= high in every coordinate")
+        lows, highs = torch.broadcast_tensors(lows, highs)
+        object.__setattr__(self, "low", lows)
+        object.__setattr__(self, "high", highs)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.low.shape[1:])
+
+    @property
+    def center(self) -> Tensor:
+        return (self.low + self.high) / 2
+
+    @property
+    def radius(self) -> Tensor:
+        return (self.high - self.low) / 2
+
+    def project(self, x: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(x, self.low), self.high)
+
+    def sample(self, random: Streams) -> Tensor:
+        uniform = random.uniform(self.shape, self.low.dtype)
+        return self.project(self.low + (self.high - self.low) * uniform)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class _Ball(Space):
+    """What the balls share: centres, a radius each, and optional bounds on every coordinate."""
+
+    centers: Tensor
+    eps: Tensor
+    """`(B, 1, ..., 1)`."""
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self, centers: Tensor, eps: float | Tensor, bounds: Bounds | None = None
+    ) -> None:
+        if not isinstance(centers, Tensor) or centers.ndim < 2 or not len(centers):
+            raise InputError(
+                "a ball needs its centres as a tensor (B, *shape) with at least one problem; "
+                "for one input pass x[None]"
+            )
+        if not centers.is_floating_point():
+            raise InputError(
+                f"the centres are {centers.dtype}: pass floats, for images usually x / 255"
+            )
+        if not bool(torch.isfinite(centers).all()):
+            raise InputError("the centres of the balls hold NaN or infinite values")
+        radii = torch.as_tensor(eps, dtype=centers.dtype, device=centers.device)
+        if radii.ndim > 1 or radii.numel() not in (1, len(centers)):
+            raise InputError(
+                f"eps must be a number or one for each of the {len(centers)} problems; "
+                f"it has shape {tuple(radii.shape)}"
+            )
+        if not bool((radii >= 0).all()) or not bool(torch.isfinite(radii).all()):
+            raise InputError("eps must be a finite number, not negative")
+        low, high = bounds if bounds is not None else (-torch.inf, torch.inf)
+        lows, highs = (
+            _rows(bound, centers.shape[1:], "bounds of the ball").to(centers) for bound in (low, high)
+        )
+        outside = (((centers < lows) | (centers > highs)).flatten(1).any(1)).sum().item()
+        if outside:
+            raise InputError(
+                f"{outside} of {len(centers)} centres lie outside the bounds: "
+                "scale the inputs, or give the bounds that they have"
+            )
+        object.__setattr__(self, "centers", centers.detach())
+        object.__setattr__(self, "eps", per_row(radii.expand(len(centers)), centers))
+        object.__setattr__(self, "low", lows)
+        object.__setattr__(self, "high", highs)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.centers.shape[1:])
+
+    @property
+    def center(self) -> Tensor:
+        return self.centers
+
+    @property
+    def radius(self) -> Tensor:
+        return self.eps
+
+    def _room(self, offset: Tensor) -> Tensor:
+        """How far each coordinate may move from the centre on the side of `offset`."""
+        return torch.where(offset > 0, self.high - self.centers, self.centers - self.low)
+
+    def _at(self, offset: Tensor) -> Tensor:
+        x = self.centers + offset
+        return torch.minimum(torch.maximum(x, self.low), self.high)
+
+
+class LinfBall(_Ball):
+    """Every coordinate within `eps` of the centre, and within `bounds`.
+
+    `centers` is `(B, *shape)`, one ball a problem; `eps` a number or `(B,)`.
+
+    >>> images = torch.full((2, 1, 4, 4), 0.9)
+    >>> ball = LinfBall(images, eps=0.2, bounds=(0, 1))
+    >>> ball.project(images + 5).max().item()
+    1.0
+    """
+
+    def project(self, x: Tensor) -> Tensor:
+        return self._at(torch.minimum(torch.maximum(x - self.centers, -self.eps), self.eps))
+
+    def sample(self, random: Streams) -> Tensor:
+        low = torch.maximum(self.centers - self.eps, self.low)
+        high = torch.minimum(self.centers + self.eps, self.high)
+        return self.project(low + (high - low) * random.uniform(self.shape, low.dtype))
+
+
+class L2Ball(_Ball):
+    """Within Euclidean distance `eps` of the centre, and within `bounds`.
+
+    >>> L2Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[3.0, 4.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+
+    def project(self, x: Tensor) -> Tensor:
+        offset = x - self.centers
+        square, room = offset.square().flatten(1), self._room(offset).square().flatten(1)
+        target = self.eps.square().flatten(1)
+        # The nearest point shrinks the offset by a factor and clips it to the bounds; its squared
+        # length, sum_i min(s * square_i, room_i), is piecewise linear in the factor's square s.
+        knots = (room / square.clamp_min(torch.finfo(x.dtype).tiny)).clamp_max(1.0)
+        s = solve_rising(knots, square, target)
+        return self._at(offset * per_row(s.sqrt(), offset))
+
+    def sample(self, random: Streams) -> Tensor:
+        direction = random.fold(0).normal(self.shape, self.centers.dtype)
+        direction = direction / per_row(row_norm(direction), direction)
+        return self.project(self.centers + self.eps * _depth(random, direction) * direction)
+
+    def ascent(self, gradient: Tensor) -> Tensor:
+        length = row_norm(gradient).clamp_min(torch.finfo(gradient.dtype).tiny)
+        return self.eps * gradient / per_row(length, gradient)
+
+
+class L1Ball(_Ball):
+    """Within `eps` of the centre in the sum of absolute differences, and within `bounds`.
+
+    >>> L1Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[1.0, 0.5]])).tolist()
+    [[0.75, 0.25]]
+    """
+
+    def project(self, x: Tensor) -> Tensor:
+        offset = x - self.centers
+        size, room = offset.abs().flatten(1), self._room(offset).flatten(1)
+        target = self.eps.flatten(1)
+        # The nearest point shortens every offset by the same amount and clips it to [0, room].
+        amount = solve_shortening(size, room, target)
+        return self._at(offset.sign() * (offset.abs() - per_row(amount, offset)).clamp_min(0))
+
+    def sample(self, random: Streams) -> Tensor:
+        size = -random.fold(0).uniform(self.shape, self.centers.dtype).log()
+        direction = random.fold(1).signs(self.shape, self.centers.dtype) * size
+        direction = direction / per_row(size.flatten(1).sum(1), size)
+        return self.project(self.centers + self.eps * _depth(random, direction) * direction)
+
+    def ascent(self, gradient: Tensor) -> Tensor:
+        size = gradient.abs().flatten(1)
+        largest = max(1, size.shape[1] // 20)
+        threshold = size.topk(largest, dim=1).values[:, -1]
+        signs = gradient.sign() * (gradient.abs() >= per_row(threshold, gradient))
+        entries = signs.abs().flatten(1).sum(1).clamp_min(1)
+        return self.eps * signs / per_row(entries, gradient)
+
+
+def _depth(random: Streams, direction: Tensor) -> Tensor:
+    """Radius of a uniform point of the unit ball in as many dimensions as `direction` has."""
+    n = math.prod(direction.shape[1:])
+    return per_row(random.fold(2).uniform((1,), direction.dtype).pow(1 / n).flatten(), direction)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Intersection(Space):
+    """Points that lie in every one of several spaces.
+
+    Projects with Dykstra's algorithm, which converges to the nearest common point; boxes and
+    L-infinity balls among the members are merged first, so that they alone are exact.
+
+    >>> both = Intersection(Box(0, 1, shape=(2,)), L2Ball(torch.zeros(1, 2), eps=1.0))
+    >>> [round(v, 3) for v in both.project(torch.tensor([[2.0, -1.0]]))[0].tolist()]
+    [1.0, 0.0]
+    """
+
+    members: tuple[Space, ...]
+
+    def __init__(self, *members: Space) -> None:
+        if not members or len({member.shape for member in members}) > 1:
+            raise InputError("an intersection needs one or more spaces of the same shape")
+        counts = {member.count for member in members} - {1}
+        if len(counts) > 1:
+            raise InputError(
+                f"the spaces of an intersection describe different numbers of problems: {sorted(counts)}"
+            )
+        object.__setattr__(self, "members", _merge_boxes(members))
+        start = self.center
+        if not bool(self.contains(start).all()):
+            raise InputError("the spaces have no common point, or only touch")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.members[0].shape
+
+    @property
+    def center(self) -> Tensor:
+        first = max(self.members, key=lambda member: member.count)
+        return self.project(first.center)
+
+    @property
+    def radius(self) -> Tensor:
+        radius = self.members[0].radius
+        for member in self.members[1:]:
+            radius = torch.minimum(radius, member.radius)
+        return radius
+
+    def project(self, x: Tensor) -> Tensor:
+        if len(self.members) == 1:
+            return self.members[0].project(x)
+        corrections = [torch.zeros_like(x) for _ in self.members]
+        tolerance = _DYKSTRA_TOLERANCE * self.radius
+        for _ in range(_DYKSTRA_ROUNDS):
+            before = x
+            for i, member in enumerate(self.members):
+                projected = member.project(x + corrections[i])
+                corrections[i] = x + corrections[i] - projected
+                x = projected
+            if bool(((x - before).abs() <= tolerance).all()):
+                break
+        return x
+
+    def contains(self, x: Tensor) -> Tensor:
+        inside = [member.contains(x) for member in self.members]
+        return torch.stack(torch.broadcast_tensors(*inside)).all(0)
+
+    def ascent(self, gradient: Tensor) -> Tensor:
+        smallest = min(self.members, key=lambda member: float(member.radius.mean()))
+        return smallest.ascent(gradient)
+
+
+_DYKSTRA_ROUNDS = 500
+_DYKSTRA_TOLERANCE = 1e-7
+
+
+def _merge_boxes(members: Sequence[Space]) -> tuple[Space, ...]:
+    lows, highs, others = [], [], []
+    for member in members:
+        if isinstance(member, Box):
+            lows.append(member.low)
+            highs.append(member.high)
+        elif isinstance(member, LinfBall):
+            lows.append(torch.maximum(member.centers - member.eps, member.low))
+            highs.append(torch.minimum(member.centers + member.eps, member.high))
+        else:
+            others.append(member)
+    if not lows:
+        return tuple(others)
+    low, high = lows[0], highs[0]
+    for other_low, other_high in zip(lows[1:], highs[1:], strict=True):
+        low, high = torch.maximum(low, other_low), torch.minimum(high, other_high)
+    if bool((low > high).any()):
+        raise InputError("the boxes of the intersection have no common point")
+    return (*others, Box(low, high, shape=members[0].shape))
+
+
+def _rows(bound: float | Tensor, shape: Sequence[int], what: str) -> Tensor:
+    """`bound` as `(B or 1, *shape)`."""
+    tensor = torch.as_tensor(bound, dtype=None if isinstance(bound, Tensor) else torch.float32)
+    if not tensor.is_floating_point():
+        tensor = tensor.float()
+    try:
+        if tensor.ndim <= len(shape):
+            return tensor.expand(*shape)[None]
+        return tensor.expand(len(tensor), *shape)
+    except RuntimeError as error:
+        raise InputError(
+            f"the {what} have shape {tuple(tensor.shape)}, which does not fit inputs of shape {tuple(shape)}"
+        ) from error

@@ -1,0 +1,48 @@
+"""Errors, enums and tensor aliases that every other room uses."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from torch import Tensor
+
+PerProblem: TypeAlias = Tensor
+"""A tensor of shape `(B,)`: one number for each problem of a batch."""
+
+Inputs: TypeAlias = Tensor
+"""A tensor of shape `(B, *shape)`: one network input for each problem of a batch."""
+
+
+class FacetwalkError(Exception):
+    """Base of every error that facetwalk raises on purpose."""
+
+
+class InputError(FacetwalkError, ValueError):
+    """Something that the caller passed cannot be used; the message says what to do."""
+
+
+class ModelError(FacetwalkError, RuntimeError):
+    """The network cannot be used as it is; the message says why."""
+
+
+class MissingExtraError(FacetwalkError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'facetwalk[{extra}]'")
+
+
+class NotAffineWarning(UserWarning):
+    """With its gates frozen the network is not affine, so hyperplanes are only local."""
+
+
+class Status(StrEnum):
+    """How the work on one problem ended."""
+
+    FINISHED = "finished"
+    """Every step was taken."""
+    REACHED = "reached"
+    """The value passed `stop_at`."""
+    STOPPED = "stopped"
+    """A callback asked to stop."""
