@@ -1,1 +1,47 @@
-"""facetwalk: input optimisation of ReLU networks."""
+"""facetwalk: input optimisation of ReLU networks.
+
+Problem(model, objective, space)  --maximize(solver)-->  Result
+"""
+
+from facetwalk import normals, objectives, sites, solvers, spaces, surrogate
+from facetwalk.loop import Callback, Step
+from facetwalk.maximize import Evaluations, Problem, Result, Trace, maximize
+from facetwalk.spaces import Box, Intersection, L1Ball, L2Ball, LinfBall, Space
+from facetwalk.types import (
+    FacetwalkError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    NotAffineWarning,
+    Status,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Box",
+    "Callback",
+    "Evaluations",
+    "FacetwalkError",
+    "InputError",
+    "Intersection",
+    "L1Ball",
+    "L2Ball",
+    "LinfBall",
+    "MissingExtraError",
+    "ModelError",
+    "NotAffineWarning",
+    "Problem",
+    "Result",
+    "Space",
+    "Status",
+    "Step",
+    "Trace",
+    "maximize",
+    "normals",
+    "objectives",
+    "sites",
+    "solvers",
+    "spaces",
+    "surrogate",
+]

@@ -7,16 +7,23 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 T = TypeVar("T")
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], tree: T) -> T:
-    """Apply `function` to every tensor in nested dataclasses, lists, tuples and dicts."""
+    """Apply `function` to every tensor in nested dataclasses, lists, tuples and dicts.
+
+    Modules are left alone.
+    """
     value: Any = tree
     if isinstance(value, Tensor):
         return function(value)  # pyright: ignore[reportReturnType]
+    if isinstance(value, nn.Module):
+        return tree
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_tensors(function, item) for item in value))  # pyright: ignore
     if isinstance(value, (list, tuple)):
         return type(value)(map_tensors(function, item) for item in value)  # pyright: ignore
     if isinstance(value, dict):

@@ -27,7 +27,7 @@ class Objective(ABC):
     def __call__(self, outputs: Tensor) -> Tensor:
         """Scores `(B,)` of outputs `(B, ...)`."""
 
-    def check(self, outputs: Tensor) -> None:
+    def check(self, outputs: Tensor) -> None:  # noqa: B027 - most objectives score anything
         """Raise `InputError` where this objective cannot score such outputs."""
 
     @property
@@ -90,6 +90,9 @@ class _Classes(Objective):
                     f"{given.dtype} of shape {tuple(given.shape)}"
                 )
             object.__setattr__(self, field.name, given.long())
+        lengths = {len(getattr(self, field.name)) for field in fields(self)} - {1}
+        if len(lengths) > 1:
+            raise InputError(f"labels and targets differ in number: {sorted(lengths)}")
 
     def check(self, outputs: Tensor) -> None:
         _check_logits(outputs)
@@ -111,11 +114,11 @@ def _check_logits(outputs: Tensor) -> None:
 
 
 def _at(outputs: Tensor, labels: Tensor) -> Tensor:
-    return outputs.gather(1, labels[:, None]).squeeze(1)
+    return outputs.gather(1, labels.expand(len(outputs))[:, None]).squeeze(1)
 
 
 def _best_other(outputs: Tensor, labels: Tensor) -> Tensor:
-    return outputs.scatter(1, labels[:, None], -torch.inf).amax(1)
+    return outputs.scatter(1, labels.expand(len(outputs))[:, None], -torch.inf).amax(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,7 @@ class CrossEntropy(_Classes):
     """
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        return F.cross_entropy(outputs, self.labels, reduction="none")
+        return F.cross_entropy(outputs, self.labels.expand(len(outputs)), reduction="none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +138,7 @@ class TargetedCrossEntropy(_Classes):
     """Minus the cross-entropy against the classes to be reached `(B,)`: a targeted attack."""
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        return -F.cross_entropy(outputs, self.labels, reduction="none")
+        return -F.cross_entropy(outputs, self.labels.expand(len(outputs)), reduction="none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +190,9 @@ class TargetedDLR(_Classes):
     def check(self, outputs: Tensor) -> None:
         super().check(outputs)
         if outputs.shape[1] < 4:
-            raise InputError("targeted DLR needs four classes or more; use TargetedMargin for fewer")
+            raise InputError(
+                "targeted DLR needs four classes or more; use TargetedMargin for fewer"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ def solve_rising(knots: Tensor, slope: Tensor, target: Tensor) -> Tensor:
     """
     knots, order = knots.sort(dim=1)
     slope = slope.gather(1, order)
-    done = (slope * knots).cumsum(1) - slope * knots  # reached by the knots before each one
+    reached_by = (slope * knots).cumsum(1)
+    done = torch.cat([torch.zeros_like(reached_by[:, :1]), reached_by[:, :-1]], 1)  # before each
     rising = slope.flip(1).cumsum(1).flip(1)  # the slope between a knot and the one before it
     at_knot = done + rising * knots
     reached = at_knot >= target
@@ -26,6 +27,7 @@ def solve_rising(knots: Tensor, slope: Tensor, target: Tensor) -> Tensor:
 
 def solve_shortening(size: Tensor, room: Tensor, target: Tensor) -> Tensor:
     """The least amount a >= 0 for which `sum_i clip(size_i - a, 0, room_i) <= target`: `(B,)`."""
+    target = target.expand(len(size), 1)
     starts = (size - room).clamp_min(0)  # below this amount a coordinate stays at its bound
     knots = torch.cat([torch.zeros_like(target), starts, size], dim=1)
     steps = torch.cat([torch.zeros_like(target), -torch.ones_like(size), torch.ones_like(size)], 1)
@@ -37,5 +39,7 @@ def solve_shortening(size: Tensor, room: Tensor, target: Tensor) -> Tensor:
     above = value > target
     last = above.sum(1, keepdim=True) - 1
     at = last.clamp_min(0)
-    amount = knots.gather(1, at) + (value.gather(1, at) - target) / (-slope.gather(1, at)).clamp_min(1)
+    amount = knots.gather(1, at) + (value.gather(1, at) - target) / (
+        -slope.gather(1, at)
+    ).clamp_min(1)
     return torch.where(last >= 0, amount, 0.0).squeeze(1)

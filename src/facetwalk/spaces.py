@@ -106,15 +106,20 @@ class Box(Space):
         shape: Sequence[int] | None = None,
     ) -> None:
         if shape is None:
-            shape = torch.broadcast_shapes(torch.as_tensor(low).shape, torch.as_tensor(high).shape)
-            if not shape:
-                raise InputError("a box with numbers for bounds needs a shape: Box(-1, 1, shape=(10,))")
-        lows, highs = (_rows(bound, shape, "bounds of the box") for bound in (low, high))
-        if not bool((torch.isfinite(lows).all() & torch.isfinite(highs).all())):
+            shapes = {bound.shape for bound in (low, high) if isinstance(bound, Tensor)}
+            if len(shapes) != 1:
+                raise InputError(
+                    "a box needs a shape, as in Box(-1, 1, shape=(10,)), or tensors of one shape "
+                    "for its bounds"
+                )
+            (shape,) = shapes
+        if not shape:
+            raise InputError("the points of a box need at least one dimension")
+        lows, highs = _bounds(low, high, shape, torch.float32)
+        if not bool((torch.isfinite(lows) & torch.isfinite(highs)).all()):
             raise InputError("the bounds of a box must be finite numbers")
         if bool((lows > highs).any()):
             raise InputError("a box needs low <= high in every coordinate")
-        lows, highs = torch.broadcast_tensors(lows, highs)
         object.__setattr__(self, "low", lows)
         object.__setattr__(self, "high", highs)
 
@@ -148,9 +153,7 @@ class _Ball(Space):
     low: Tensor
     high: Tensor
 
-    def __init__(
-        self, centers: Tensor, eps: float | Tensor, bounds: Bounds | None = None
-    ) -> None:
+    def __init__(self, centers: Tensor, eps: float | Tensor, bounds: Bounds | None = None) -> None:
         if not isinstance(centers, Tensor) or centers.ndim < 2 or not len(centers):
             raise InputError(
                 "a ball needs its centres as a tensor (B, *shape) with at least one problem; "
@@ -171,9 +174,12 @@ class _Ball(Space):
         if not bool((radii >= 0).all()) or not bool(torch.isfinite(radii).all()):
             raise InputError("eps must be a finite number, not negative")
         low, high = bounds if bounds is not None else (-torch.inf, torch.inf)
-        lows, highs = (
-            _rows(bound, centers.shape[1:], "bounds of the ball").to(centers) for bound in (low, high)
-        )
+        lows, highs = _bounds(low, high, centers.shape[1:], centers.dtype)
+        lows, highs = lows.to(centers.device), highs.to(centers.device)
+        if len(lows) not in (1, len(centers)):
+            raise InputError(
+                f"there are bounds for {len(lows)} problems and {len(centers)} centres"
+            )
         outside = (((centers < lows) | (centers > highs)).flatten(1).any(1)).sum().item()
         if outside:
             raise InputError(
@@ -249,8 +255,10 @@ class L2Ball(_Ball):
         return self.project(self.centers + self.eps * _depth(random, direction) * direction)
 
     def ascent(self, gradient: Tensor) -> Tensor:
-        length = row_norm(gradient).clamp_min(torch.finfo(gradient.dtype).tiny)
-        return self.eps * gradient / per_row(length, gradient)
+        tiny = torch.finfo(gradient.dtype).tiny
+        largest = gradient.abs().flatten(1).amax(1).clamp_min(tiny)
+        direction = gradient / per_row(largest, gradient)  # squares of tiny entries would vanish
+        return self.eps * direction / per_row(row_norm(direction).clamp_min(tiny), gradient)
 
 
 class L1Ball(_Ball):
@@ -266,7 +274,11 @@ class L1Ball(_Ball):
         target = self.eps.flatten(1)
         # The nearest point shortens every offset by the same amount and clips it to [0, room].
         amount = solve_shortening(size, room, target)
-        return self._at(offset.sign() * (offset.abs() - per_row(amount, offset)).clamp_min(0))
+        short = torch.minimum(
+            (offset.abs() - per_row(amount, offset)).clamp_min(0), room.view_as(x)
+        )
+        length = per_row(short.flatten(1).sum(1), x).clamp_min(torch.finfo(x.dtype).tiny)
+        return self._at(offset.sign() * short * (self.eps / length).clamp_max(1))
 
     def sample(self, random: Streams) -> Tensor:
         size = -random.fold(0).uniform(self.shape, self.centers.dtype).log()
@@ -293,15 +305,19 @@ def _depth(random: Streams, direction: Tensor) -> Tensor:
 class Intersection(Space):
     """Points that lie in every one of several spaces.
 
-    Projects with Dykstra's algorithm, which converges to the nearest common point; boxes and
-    L-infinity balls among the members are merged first, so that they alone are exact.
+    Boxes and L-infinity balls are merged, and become the bounds of an L2 or L1 ball whose centre
+    they hold: such intersections project exactly. Others use Dykstra's algorithm, which converges
+    to the nearest common point.
 
     >>> both = Intersection(Box(0, 1, shape=(2,)), L2Ball(torch.zeros(1, 2), eps=1.0))
-    >>> [round(v, 3) for v in both.project(torch.tensor([[2.0, -1.0]]))[0].tolist()]
-    [1.0, 0.0]
+    >>> both.project(torch.tensor([[2.0, -1.0]])).tolist()
+    [[1.0, 0.0]]
     """
 
     members: tuple[Space, ...]
+    """The spaces, boxes merged into one."""
+    projected: tuple[Space, ...]
+    """The same set in as few spaces as can be."""
 
     def __init__(self, *members: Space) -> None:
         if not members or len({member.shape for member in members}) > 1:
@@ -309,11 +325,12 @@ class Intersection(Space):
         counts = {member.count for member in members} - {1}
         if len(counts) > 1:
             raise InputError(
-                f"the spaces of an intersection describe different numbers of problems: {sorted(counts)}"
+                "the spaces of an intersection describe different numbers of problems: "
+                f"{sorted(counts)}"
             )
-        object.__setattr__(self, "members", _merge_boxes(members))
-        start = self.center
-        if not bool(self.contains(start).all()):
+        object.__setattr__(self, "members", _with_one_box(members))
+        object.__setattr__(self, "projected", _folded(self.members))
+        if not bool(self.contains(self.center).all()):
             raise InputError("the spaces have no common point, or only touch")
 
     @property
@@ -333,17 +350,18 @@ class Intersection(Space):
         return radius
 
     def project(self, x: Tensor) -> Tensor:
-        if len(self.members) == 1:
-            return self.members[0].project(x)
-        corrections = [torch.zeros_like(x) for _ in self.members]
+        if len(self.projected) == 1:
+            return self.projected[0].project(x)
+        corrections = [torch.zeros_like(x) for _ in self.projected]
         tolerance = _DYKSTRA_TOLERANCE * self.radius
         for _ in range(_DYKSTRA_ROUNDS):
-            before = x
-            for i, member in enumerate(self.members):
-                projected = member.project(x + corrections[i])
-                corrections[i] = x + corrections[i] - projected
-                x = projected
-            if bool(((x - before).abs() <= tolerance).all()):
+            changes = []
+            for i, member in enumerate(self.projected):
+                wished = x + corrections[i]
+                x = member.project(wished)
+                changes.append((wished - x - corrections[i]).abs())
+                corrections[i] = wished - x
+            if bool((torch.stack(changes) <= tolerance).all()):
                 break
         return x
 
@@ -352,45 +370,75 @@ class Intersection(Space):
         return torch.stack(torch.broadcast_tensors(*inside)).all(0)
 
     def ascent(self, gradient: Tensor) -> Tensor:
-        smallest = min(self.members, key=lambda member: float(member.radius.mean()))
-        return smallest.ascent(gradient)
+        """The step of the member that is smallest, problem by problem."""
+        rows = (len(gradient), *self.shape)
+        sizes = torch.stack([m.radius.expand(rows).flatten(1).mean(1) for m in self.members])
+        steps = torch.stack([member.ascent(gradient).expand(rows) for member in self.members])
+        return steps[sizes.argmin(0), torch.arange(len(gradient), device=gradient.device)]
 
 
-_DYKSTRA_ROUNDS = 500
+_DYKSTRA_ROUNDS = 2000
 _DYKSTRA_TOLERANCE = 1e-7
 
 
-def _merge_boxes(members: Sequence[Space]) -> tuple[Space, ...]:
-    lows, highs, others = [], [], []
-    for member in members:
-        if isinstance(member, Box):
-            lows.append(member.low)
-            highs.append(member.high)
-        elif isinstance(member, LinfBall):
-            lows.append(torch.maximum(member.centers - member.eps, member.low))
-            highs.append(torch.minimum(member.centers + member.eps, member.high))
-        else:
-            others.append(member)
-    if not lows:
+def _with_one_box(members: Sequence[Space]) -> tuple[Space, ...]:
+    """The same intersection with all boxes and L-infinity balls merged into a last box."""
+    boxes = [_as_box(member) for member in members if isinstance(member, (Box, LinfBall))]
+    others = [member for member in members if not isinstance(member, (Box, LinfBall))]
+    if not boxes:
         return tuple(others)
-    low, high = lows[0], highs[0]
-    for other_low, other_high in zip(lows[1:], highs[1:], strict=True):
-        low, high = torch.maximum(low, other_low), torch.minimum(high, other_high)
+    low, high = boxes[0].low, boxes[0].high
+    for box in boxes[1:]:
+        low, high = torch.maximum(low, box.low), torch.minimum(high, box.high)
     if bool((low > high).any()):
         raise InputError("the boxes of the intersection have no common point")
     return (*others, Box(low, high, shape=members[0].shape))
 
 
-def _rows(bound: float | Tensor, shape: Sequence[int], what: str) -> Tensor:
-    """`bound` as `(B or 1, *shape)`."""
-    tensor = torch.as_tensor(bound, dtype=None if isinstance(bound, Tensor) else torch.float32)
-    if not tensor.is_floating_point():
-        tensor = tensor.float()
-    try:
-        if tensor.ndim <= len(shape):
-            return tensor.expand(*shape)[None]
-        return tensor.expand(len(tensor), *shape)
-    except RuntimeError as error:
+def _folded(members: Sequence[Space]) -> tuple[Space, ...]:
+    """The same intersection with a last box as the bounds of a ball whose centre it holds."""
+    *others, box = members
+    if not isinstance(box, Box):
+        return tuple(members)
+    for i, ball in enumerate(others):
+        if isinstance(ball, (L2Ball, L1Ball)):
+            low, high = torch.maximum(box.low, ball.low), torch.minimum(box.high, ball.high)
+            if bool(((ball.centers >= low) & (ball.centers <= high)).all()):
+                rows = max(len(ball.centers), len(low))
+                centers = ball.centers.expand(rows, *ball.shape)
+                bounded = type(ball)(centers, ball.eps.flatten().expand(rows), (low, high))
+                return (*others[:i], bounded, *others[i + 1 :])
+    return tuple(members)
+
+
+def _as_box(space: Box | LinfBall) -> Box:
+    if isinstance(space, Box):
+        return space
+    low = torch.maximum(space.centers - space.eps, space.low)
+    high = torch.minimum(space.centers + space.eps, space.high)
+    return Box(low, high, shape=space.shape)
+
+
+def _bounds(
+    low: float | Tensor, high: float | Tensor, shape: Sequence[int], dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Bounds as `(B or 1, *shape)` each; `dtype` is that of bounds given as numbers."""
+    given = next((b.dtype for b in (low, high) if isinstance(b, Tensor)), dtype)
+    dtype = given if given.is_floating_point else dtype
+    rows = []
+    for bound in (torch.as_tensor(low, dtype=dtype), torch.as_tensor(high, dtype=dtype)):
+        wide = bound if bound.ndim > len(shape) else bound[None]
+        try:
+            rows.append(wide.expand(len(wide), *shape))
+        except RuntimeError as error:
+            raise InputError(
+                f"bounds of shape {tuple(bound.shape)} do not fit inputs of shape {tuple(shape)}"
+            ) from error
+    if bool(torch.isnan(rows[0]).any() | torch.isnan(rows[1]).any()):
+        raise InputError("the bounds hold NaN")
+    if len({len(bound) for bound in rows} - {1}) > 1:
         raise InputError(
-            f"the {what} have shape {tuple(tensor.shape)}, which does not fit inputs of shape {tuple(shape)}"
-        ) from error
+            f"there are lower bounds for {len(rows[0])} problems and upper ones for {len(rows[1])}"
+        )
+    low_rows, high_rows = torch.broadcast_tensors(*rows)
+    return low_rows, high_rows

@@ -65,7 +65,9 @@ class Streams:
         bits = _mix(self.keys[:, None] + address)
         exact = torch.float64 if dtype == torch.float64 else torch.float32
         fraction = ((bits >> 41) & ((1 << 23) - 1)).to(exact)
-        return fraction.add_(0.5).mul_(2.0**-23).to(dtype).reshape(-1, *shape)
+        below_one = 1 - torch.finfo(dtype).eps / 2
+        uniform = fraction.add_(0.5).mul_(2.0**-23).to(dtype).clamp_max_(below_one)
+        return uniform.reshape(-1, *shape)
 
     def normal(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
         """Standard normal numbers, shape `(B, *shape)`."""

@@ -59,6 +59,10 @@ class Sites:
     def neurons(self) -> int:
         return sum(site.neurons for site in self.sites)
 
+    def on(self, model: nn.Module) -> Sites:
+        """The same sites of another model with the same architecture."""
+        return replace(self, model=_without_compilation(model))
+
     def run(self, x: Tensor, replacement: Callable[[int, Tensor], Tensor]) -> Any:
         """`model(x)` with `replacement(i, z)` for `max(z, 0)` at the i-th of these sites.
 
@@ -153,7 +157,7 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
     >>> [(site.name, site.shape) for site in discover(net, torch.zeros(1, 3))]
     [('1#0', (4,))]
     """
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wrapped
+    model = _without_compilation(model)
     if any(isinstance(part, torch.jit.ScriptModule) for part in model.modules()):
         raise ModelError(
             "the model is (or holds) a TorchScript module, whose ReLUs cannot be seen: "
@@ -180,6 +184,10 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             "a solver that needs none, such as Sign, still works"
         )
     return Sites(model, tuple(seen), mode.count)
+
+
+def _without_compilation(model: nn.Module) -> nn.Module:
+    return getattr(model, "_orig_mod", model)
 
 
 def _shape_of_one(name: str, z: Tensor) -> tuple[int, ...]:

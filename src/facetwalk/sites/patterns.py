@@ -65,9 +65,7 @@ def pattern(model: nn.Module, x: Tensor) -> Pattern:
         return pattern_of(sites, sites.pre_activations(x)[1])
 
 
-def tangents(
-    sites: Sites, x: Tensor, gates: Sequence[Tensor], direction: Tensor
-) -> list[Tensor]:
+def tangents(sites: Sites, x: Tensor, gates: Sequence[Tensor], direction: Tensor) -> list[Tensor]:
     """`P v` at each site for frozen gates: how each pre-activation moves along `direction`.
 
     Forward-mode differentiation, so exact for every architecture; all shapes `(B, ...)`.
@@ -76,7 +74,8 @@ def tangents(
         _, seen = sites.gated(forward_ad.make_dual(x, direction), gates)
         moved = [forward_ad.unpack_dual(z).tangent for z in seen]
         return [
-            torch.zeros_like(z) if t is None else t.detach() for z, t in zip(seen, moved, strict=True)
+            torch.zeros_like(z) if t is None else t.detach()
+            for z, t in zip(seen, moved, strict=True)
         ]
 
 
@@ -93,7 +92,8 @@ def first_facet(model: nn.Module, x: Tensor, direction: Tensor) -> Tensor:
     """
     if x.shape != direction.shape:
         raise InputError(
-            f"the direction has shape {tuple(direction.shape)} and x {tuple(x.shape)}: make them equal"
+            f"the direction has shape {tuple(direction.shape)} and x {tuple(x.shape)}: "
+            "they must be the same"
         )
     sites = discover(model, x)
     with torch.no_grad():

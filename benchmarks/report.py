@@ -1,0 +1,46 @@
+"""What the benchmarks share: where data lies, what machine this is, how results are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+def data_folder() -> Path:
+    """Where real networks and images lie: `FACETWALK_DATA`, or `../shared/data`."""
+    return Path(os.environ.get("FACETWALK_DATA", HERE.parent.parent / "shared" / "data"))
+
+
+def machine(device: str) -> str:
+    """What the numbers were measured on."""
+    name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
+    threads = "" if device == "cuda" else f", {torch.get_num_threads()} threads"
+    return f"{name}{threads}, torch {torch.__version__}"
+
+
+def markdown(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table; numbers are right-aligned by their column's rule."""
+    lines = ["| " + " | ".join(headers) + " |", "|---|" + "--:|" * (len(headers) - 1)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def save(name: str, title: str, table: str, data: Any, device: str, folder: Path) -> None:
+    """Print the table, and write it and the data behind it to `folder`."""
+    command = " ".join(["python", *sys.argv])
+    text = f"# {title}\n\nMade by `{command}` on {machine(device)}.\n\n{table}\n"
+    print(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text)
+    payload = {"command": command, "machine": machine(device), "results": data}
+    (folder / f"{name}.json").write_text(json.dumps(payload, indent=1) + "\n")

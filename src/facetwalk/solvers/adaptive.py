@@ -1,0 +1,88 @@
+"""Ascent with a step size for each coordinate: Adam, Adagrad, RMSprop."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from facetwalk.solvers.base import Decay, Solver, Task, decayed, require_positive
+
+_EPSILON = 1e-12
+"""Keeps a coordinate that never had a gradient from dividing by zero."""
+
+
+@dataclass
+class Moments:
+    x: Tensor
+    mean: Tensor
+    square: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Adaptive(Solver):
+    step_size: float
+    """First step, in units of the space's radius."""
+    decay: Decay = "linear"
+    """How the step size falls."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive(self, "step_size")
+
+    def init(self, task: Task, x: Tensor) -> Moments:
+        return Moments(x, torch.zeros_like(x), torch.zeros_like(x))
+
+    def step(self, task: Task, state: Moments, t: int) -> tuple[Moments, Tensor]:
+        value, gradient = task.value_and_gradient(state.x)
+        mean, square, direction = self._direction(state, gradient, t)
+        size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
+        return Moments(task.space.project(state.x + size * direction), mean, square), value
+
+    @abstractmethod
+    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The next mean and square, and the direction to move in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam(_Adaptive):
+    """Adam (Kingma and Ba, 2015)."""
+
+    step_size: float = 0.1
+    mean_decay: float = 0.9
+    """The paper's beta_1."""
+    square_decay: float = 0.999
+    """The paper's beta_2."""
+
+    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+        mean = self.mean_decay * state.mean + (1 - self.mean_decay) * gradient
+        square = self.square_decay * state.square + (1 - self.square_decay) * gradient.square()
+        unbiased_mean = mean / (1 - self.mean_decay ** (t + 1))
+        unbiased_square = square / (1 - self.square_decay ** (t + 1))
+        return mean, square, unbiased_mean / (unbiased_square.sqrt() + _EPSILON)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adagrad(_Adaptive):
+    """Adagrad (Duchi et al., 2011)."""
+
+    step_size: float = 0.5
+
+    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+        square = state.square + gradient.square()
+        return state.mean, square, gradient / (square.sqrt() + _EPSILON)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RmsProp(_Adaptive):
+    """RMSprop (Tieleman and Hinton, 2012)."""
+
+    step_size: float = 0.1
+    square_decay: float = 0.99
+    """How slowly the mean square forgets."""
+
+    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+        square = self.square_decay * state.square + (1 - self.square_decay) * gradient.square()
+        return state.mean, square, gradient / (square.sqrt() + _EPSILON)

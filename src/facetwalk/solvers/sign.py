@@ -1,0 +1,63 @@
+"""Steepest ascent in the geometry of the space: PGD and FGSM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from facetwalk.batching import per_row
+from facetwalk.solvers.base import Decay, Solver, Task, decayed, require_positive
+from facetwalk.solvers.gd import Point
+
+
+@dataclass
+class MovingPoint:
+    x: Tensor
+    momentum: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign(Solver):
+    """Projected ascent along the gradient's signs (Madry et al.'s PGD), step falling to zero.
+
+    In L2 and L1 balls the step follows the space's own steepest direction instead of signs.
+    """
+
+    step_size: float = 2.0
+    """First step, in units of the space's radius."""
+    decay: Decay = "linear"
+    """How the step size falls."""
+    momentum: float = 0.0
+    """How much of the earlier gradients' sum to keep (Dong et al., 2018)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive(self, "step_size")
+
+    def init(self, task: Task, x: Tensor) -> MovingPoint:
+        return MovingPoint(x, torch.zeros_like(x))
+
+    def step(self, task: Task, state: MovingPoint, t: int) -> tuple[MovingPoint, Tensor]:
+        value, gradient = task.value_and_gradient(state.x)
+        if self.momentum:
+            length = gradient.abs().flatten(1).sum(1).clamp_min(torch.finfo(value.dtype).tiny)
+            gradient = self.momentum * state.momentum + gradient / per_row(length, gradient)
+        size = self.step_size * decayed(self.decay, t, self.steps)
+        x = task.space.project(state.x + size * task.space.ascent(gradient))
+        return MovingPoint(x, gradient), value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fgsm(Solver):
+    """The fast gradient sign method (Goodfellow et al., 2014): one step of one radius."""
+
+    steps: int = field(default=1, init=False)
+
+    def init(self, task: Task, x: Tensor) -> Point:
+        return Point(x)
+
+    def step(self, task: Task, state: Point, t: int) -> tuple[Point, Tensor]:
+        value, gradient = task.value_and_gradient(state.x)
+        return Point(task.space.project(state.x + task.space.ascent(gradient))), value
