@@ -90,27 +90,18 @@ def probed(
     return [square.sqrt() for square in _mean_square(sites, x, gates, signs, affine)]
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunningNormals:
     """Norms that follow gates which change slowly: a mean over the latest estimates."""
 
-    squares: list[Tensor]
+    norms: Tensor
     estimates: int = 1
 
-    @classmethod
-    def start(cls, norms: Sequence[Tensor]) -> RunningNormals:
-        return cls([norm.square() for norm in norms])
-
-    def update(self, norms: Sequence[Tensor], memory: int) -> RunningNormals:
+    def update(self, norms: Tensor, memory: int) -> RunningNormals:
         """Average in another estimate; those older than about `memory` estimates fade."""
         estimates = min(self.estimates + 1, memory)
-        pairs = zip(self.squares, norms, strict=True)
-        return RunningNormals(
-            [old.lerp(new.square(), 1 / estimates) for old, new in pairs], estimates
-        )
-
-    def norms(self) -> list[Tensor]:
-        return [square.sqrt() for square in self.squares]
+        square = self.norms.square().lerp(norms.square(), 1 / estimates)
+        return RunningNormals(square.sqrt_(), estimates)
 
 
 def distances(model: nn.Module, x: Tensor) -> list[Tensor]:

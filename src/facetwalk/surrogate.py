@@ -7,6 +7,7 @@ what is summed over neurons is `(B,)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -49,22 +50,45 @@ def lagrangian(score: Tensor, penalties: Sequence[Tensor], beta: Tensor) -> Tens
     return -score + beta * torch.stack(list(penalties)).sum(0)
 
 
-def penalty_gradient_on_gates(h: Tensor, eta: Tensor, p_norm: Tensor) -> Tensor:
-    """`dL_i / d eta` (the unnumbered equation after `eq::input_gradient`).
+@dataclass(frozen=True)
+class PenaltyTerms:
+    """The penalty of one site and its derivatives."""
 
-    The paper prints `|h| / ||P||` on a disagreeing neuron; the derivative is `-h / ||P||`, which
-    pulls the gate to the side where `h` is.
+    value: Tensor
+    """`L_i`, `(B,)`."""
+    on_pre_activations: Tensor
+    """`dL_i / dh`: what multiplies `dh / dx` in `eq::input_gradient`."""
+    on_gates: Tensor
+    """`dL_i / d eta`: the unnumbered equation after it."""
+
+
+def penalty_terms(
+    h: Tensor, eta: Tensor, p_norm: Tensor, reduction: Reduction = "sum"
+) -> PenaltyTerms:
+    """The penalty with its derivatives, in closed form.
+
+    Two places where the paper prints something else: its `eq::input_gradient` keeps only the sign
+    of the disagreement `1/2 - eta`, the derivative has its size too; and on the gates it prints
+    `|h| / ||P||`, the derivative is `-h / ||P||`, which pulls a gate to the side where `h` is.
     """
-    return -h / p_norm * (h * (0.5 - eta) > 0)
+    pull = (0.5 - eta) / p_norm
+    cost = h * pull
+    counts = counted(cost, pull, reduction)
+    return PenaltyTerms((cost * counts).flatten(1).sum(1), pull * counts, -h / p_norm * counts)
 
 
-def penalty_gradient_on_pre_activations(h: Tensor, eta: Tensor, p_norm: Tensor) -> Tensor:
-    """`dL_i / dh`: what multiplies `dh / dx` in `eq::input_gradient`.
+def counted(cost: Tensor, pull: Tensor, reduction: Reduction) -> Tensor:
+    """Which neurons of a site make up its penalty, for `cost = h * pull`: bool.
 
-    The paper prints the sign of the disagreement; the derivative also has its size,
-    `1/2 - eta`.
+    All that disagree, or of those wrongly off (`pull` positive) and wrongly on the worst one each.
     """
-    return (0.5 - eta) / p_norm * (h * (0.5 - eta) > 0)
+    if reduction == "sum":
+        return cost > 0
+    counts = torch.zeros_like(cost, dtype=torch.bool).flatten(1)
+    for side in (pull > 0, pull < 0):
+        worst = (cost * side).flatten(1).max(1, keepdim=True)
+        counts.scatter_(1, worst.indices, worst.values > 0)
+    return counts.view_as(cost)
 
 
 def input_gradient(
@@ -85,7 +109,7 @@ def input_gradient(
         (through_surrogate,) = torch.autograd.grad(objective(output).sum(), leaf)
         _, seen = sites.pre_activations(leaf)
         weights = [
-            per_row(beta, h) * penalty_gradient_on_pre_activations(h.detach(), eta, p_norm)
+            per_row(beta, h) * penalty_terms(h.detach(), eta, p_norm).on_pre_activations
             for h, eta, p_norm in zip(seen, etas, p_norms, strict=True)
         ]
         (through_network,) = torch.autograd.grad(seen, leaf, weights)

@@ -59,6 +59,20 @@ class Sites:
     def neurons(self) -> int:
         return sum(site.neurons for site in self.sites)
 
+    def join(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Tensors `(B, *site.shape)`, one a site, as one of shape `(B, neurons)`."""
+        return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
+
+    def split(self, joined: Tensor) -> list[Tensor]:
+        """What `join` put together: views `(B, *site.shape)`, one a site."""
+        parts = joined.split([site.neurons for site in self.sites], 1)
+        return [part.unflatten(1, site.shape) for part, site in zip(parts, self.sites, strict=True)]
+
+    def spread(self, by_site: Tensor) -> Tensor:
+        """A number for each site, `(B, sites)`, as one for each neuron, `(B, neurons)`."""
+        columns = zip(by_site.split(1, 1), self.sites, strict=True)
+        return torch.cat([column.expand(-1, site.neurons) for column, site in columns], 1)
+
     def on(self, model: nn.Module) -> Sites:
         """The same sites of another model with the same architecture."""
         return replace(self, model=_without_compilation(model))

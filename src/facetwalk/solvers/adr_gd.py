@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -25,14 +24,14 @@ _TINIEST_NORMAL = 1e-12
 @dataclass
 class AdrGdState:
     x: Tensor
-    etas: list[Tensor]
-    """The gates of each site, `(B, *site.shape)`."""
+    eta: Tensor
+    """The gates of all sites, `(B, neurons)`."""
     beta: Tensor
     """The penalty weight, `(B,)`."""
     beta_gradient: Tensor
     """What the penalty weight's gradient has summed up to, `(B,)`."""
-    last_noise: list[Tensor]
-    """For each site, the step of its last perturbation, int64 `(B,)`."""
+    last_noise: Tensor
+    """The step at which each site was last perturbed, int64 `(B, sites)`."""
     normals: RunningNormals
     sites: Sites
     affine: bool
@@ -46,9 +45,35 @@ class Gradients:
     value: Tensor
     """The score of the plain network, `(B,)`."""
     x: Tensor
-    etas: list[Tensor]
+    eta: Tensor
     penalty: Tensor
     """Sum of `L_i` over sites: the gradient of L* in beta, `(B,)`."""
+
+
+class _HalfGated(torch.autograd.Function):
+    """ReLU on the first half of a batch and gates on the second.
+
+    Backward, the first half also gets `push`, the penalty's gradient on its pre-activations: what
+    adding the penalty to the loss would send there, without a graph of its own.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, gate: Tensor, push: Tensor) -> Tensor:
+        ctx.save_for_backward(z, gate, push)
+        out = torch.empty_like(z)
+        torch.clamp_min(z[: len(gate)], 0, out=out[: len(gate)])
+        torch.mul(z[len(gate) :], gate, out=out[len(gate) :])
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
+        (of_output,) = of_outputs
+        z, gate, push = ctx.saved_tensors
+        rows = len(gate)
+        of_z = torch.empty_like(z)
+        torch.mul(of_output[:rows], z[:rows] > 0, out=of_z[:rows]).add_(push)
+        torch.mul(of_output[rows:], gate, out=of_z[rows:])
+        return of_z, of_output[rows:] * z[rows:], None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,15 +181,15 @@ class AdrGd(Solver):
         sites = discover(task.model, x)
         affine = audit(sites, x[:1], task.space.sample(task.random.fold(3))[:1]) is None
         sites = sites.select(self.sites)
-        etas = self._matching_gates(task, sites, x)
-        rows = len(x)
+        eta = self._matching_gates(task, sites, x)
+        weight = torch.full((len(x),), self.penalty_weight, dtype=x.dtype, device=x.device)
         return AdrGdState(
             x=x,
-            etas=etas,
-            beta=torch.full((rows,), self.penalty_weight, dtype=x.dtype, device=x.device),
-            beta_gradient=torch.zeros(rows, dtype=x.dtype, device=x.device),
-            last_noise=[torch.ones(rows, dtype=torch.int64, device=x.device) for _ in etas],
-            normals=RunningNormals.start(self._estimate(task, sites, x, etas, affine, 0)),
+            eta=eta,
+            beta=weight,
+            beta_gradient=torch.zeros_like(weight),
+            last_noise=torch.ones(len(x), len(sites), dtype=torch.int64, device=x.device),
+            normals=RunningNormals(self._estimate(task, sites, x, eta, affine, 0)),
             sites=sites,
             affine=affine,
         )
@@ -173,39 +198,35 @@ class AdrGd(Solver):
         now = t + 1  # Algorithm 1 counts from 1
         state = replace(state, sites=state.sites.on(task.model))
         if self.gate_reset_every and now % self.gate_reset_every == 0:
-            state = replace(state, etas=self._matching_gates(task, state.sites, state.x))
+            state = replace(state, eta=self._matching_gates(task, state.sites, state.x))
         state = self._with_fresh_normals(task, state, t)
         gradients = self._gradients(task, state)
         x = state.x - self.step_size * self._normalized(gradients.x)
-        noisy = self._noise_due(state, gradients, now)
-        etas = self._moved_gates(task, state, gradients, noisy, now)
+        lengths = torch.stack([row_norm(g) for g in state.sites.split(gradients.eta)], 1)
+        noisy = (now - state.last_noise >= self.noise_period) & (lengths <= self.gate_tolerance)
+        move = gradients.eta / state.sites.spread(self._divisor(lengths))
+        if self.perturb and now > self.noise_period:
+            move = self._perturbed(task, state, move, noisy, now)
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
-        last_noise = [
-            torch.where(due, now, last) for due, last in zip(noisy, state.last_noise, strict=True)
-        ]
         value = gradients.value
         if self.record_only_noise_steps:
-            value = torch.where(torch.stack(noisy).any(0), value, -torch.inf)
+            value = torch.where(noisy.any(1), value, -torch.inf)
         return replace(
             state,
             x=task.space.project(x),
-            etas=etas,
+            eta=(state.eta - self.gate_step * move).clamp_(*self.gate_bounds),
             beta=beta,
             beta_gradient=beta_gradient,
-            last_noise=last_noise,
+            last_noise=torch.where(noisy, now, state.last_noise),
         ), value
 
-    def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> list[Tensor]:
+    def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> Tensor:
         """Gates on the side of the pattern of `x`."""
         task.passes.forward += 1
         with torch.no_grad():
             _, pre_activations = sites.pre_activations(x)
-        low, high = self.gate_bounds
-        margin = self.gate_margin
-        return [
-            torch.where(h > 0, 0.5 + margin, 0.5 - margin).to(h.dtype).clamp(low, high)
-            for h in pre_activations
-        ]
+        side = 2 * (sites.join(pre_activations) > 0).to(x.dtype) - 1
+        return (0.5 + self.gate_margin * side).clamp_(*self.gate_bounds)
 
     def _gradients(self, task: Task, state: AdrGdState) -> Gradients:
         """Gradients of L*, from one pass over a batch whose halves are plain and surrogate."""
@@ -213,45 +234,42 @@ class AdrGd(Solver):
         task.passes.backward += 2
         rows = len(state.x)
         both = torch.cat([state.x, state.x]).requires_grad_()
-        for_objective = [eta.detach().requires_grad_() for eta in state.etas]
-        for_penalty = [eta.detach().requires_grad_() for eta in state.etas]
+        gate = surrogate.sigmoid(state.eta, self.sharpness)
+        gates = state.sites.split(gate)
+        for each in gates:
+            each.requires_grad_(self.objective_moves_gates)
+        norms = self._norms(state, gate)
+        pull = (0.5 - state.eta) / norms
+        push = state.beta[:, None] * pull * self.penalty_moves_input
+        pulls, pushes = state.sites.split(pull), state.sites.split(push)
         seen: list[Tensor] = []
+        counts: list[Tensor] = []
 
         def half_gated(i: int, z: Tensor) -> Tensor:
-            plain, gated = z[:rows], z[rows:]
-            seen.append(plain)
-            gate = surrogate.sigmoid(for_objective[i], self.sharpness)
-            return torch.cat([torch.relu(plain), gate * gated])
+            h = z[:rows].detach()
+            seen.append(h)
+            counts.append(surrogate.counted(h * pulls[i], pulls[i], self.penalty_reduction))
+            return _HalfGated.apply(z, gates[i], pushes[i] * counts[i])
 
         with torch.enable_grad():
             outputs = state.sites.run(both, half_gated)
-            score = task.objective(self._scaled(outputs[rows:]))
-            penalties = [
-                surrogate.penalty(
-                    h if self.penalty_moves_input else h.detach(), eta, norm, self.penalty_reduction
-                )
-                for h, eta, norm in zip(seen, for_penalty, self._norms(state), strict=True)
-            ]
-            loss = surrogate.lagrangian(score, penalties, state.beta)
-            of_both, *of_etas = torch.autograd.grad(
-                loss.sum(), [both, *for_objective, *for_penalty], materialize_grads=True
-            )
+            loss = -task.objective(self._scaled(outputs[rows:])).sum()
+            inputs = [both, *gates] if self.objective_moves_gates else [both]
+            of_both, *of_gates = torch.autograd.grad(loss, inputs)
         by_penalty, by_objective = of_both[:rows], of_both[rows:]
-        objective_etas, penalty_etas = of_etas[: len(seen)], of_etas[len(seen) :]
-        if self.output_scale == "normal" and self.normalize_by_normals:
-            length = row_norm(by_objective).clamp_min(_TINIEST_NORMAL)
-            by_objective = by_objective / per_row(length, by_objective)
-            objective_etas = [g / per_row(length, g) for g in objective_etas]
-        if not self.objective_moves_gates:
-            objective_etas = [torch.zeros_like(g) for g in objective_etas]
         with torch.no_grad():
+            h, counted = state.sites.join(seen), state.sites.join(counts)
+            penalty = (h * pull * counted).sum(1)
+            of_eta = -state.beta[:, None] * h / norms * counted
+            scale = torch.ones_like(penalty)
+            if self.output_scale == "normal" and self.normalize_by_normals:
+                scale = 1 / row_norm(by_objective).clamp_min(_TINIEST_NORMAL)
+            if of_gates:
+                steepness = gate * (1 - gate) * (self.sharpness * scale[:, None])
+                of_eta += steepness * state.sites.join(of_gates)
+            of_x = by_objective * per_row(scale, by_objective) + by_penalty
             value = task.objective(outputs[:rows])
-        return Gradients(
-            value=value,
-            x=torch.nan_to_num(by_objective + by_penalty, nan=0.0),
-            etas=[a + b for a, b in zip(objective_etas, penalty_etas, strict=True)],
-            penalty=torch.stack([p.detach() for p in penalties]).sum(0),
-        )
+        return Gradients(value, torch.nan_to_num(of_x, nan=0.0), of_eta, penalty)
 
     def _scaled(self, outputs: Tensor) -> Tensor:
         if self.output_scale != "logits":
@@ -259,60 +277,52 @@ class AdrGd(Solver):
         length = row_norm(outputs.detach()).clamp_min(_TINIEST_NORMAL)
         return outputs / per_row(length, outputs)
 
-    def _norms(self, state: AdrGdState) -> list[Tensor]:
+    def _norms(self, state: AdrGdState, gate: Tensor) -> Tensor:
         if not self.normalize_by_normals:
-            return [torch.ones_like(eta) for eta in state.etas]
-        norms = state.normals.norms()
-        if self.own_gate_in_normal:
-            gates = [surrogate.sigmoid(eta, self.sharpness) for eta in state.etas]
-            norms = [norm * gate for norm, gate in zip(norms, gates, strict=True)]
-        return [norm.clamp_min(self.normal_floor) for norm in norms]
+            return torch.ones_like(gate)
+        norms = state.normals.norms * gate if self.own_gate_in_normal else state.normals.norms
+        return norms.clamp_min(self.normal_floor)
 
     def _with_fresh_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         exact = normals.resolve(self.normals, state.x[0].numel()) == "exact"
         every = self.normals_every or (1 if exact else 25)
         if not self.normalize_by_normals or t == 0 or t % every:
             return state
-        estimate = self._estimate(task, state.sites, state.x, state.etas, state.affine, t)
+        estimate = self._estimate(task, state.sites, state.x, state.eta, state.affine, t)
         memory = 1 if exact else 4
         return replace(state, normals=state.normals.update(estimate, memory))
 
     def _estimate(
-        self, task: Task, sites: Sites, x: Tensor, etas: Sequence[Tensor], affine: bool, t: int
-    ) -> list[Tensor]:
-        gates = [surrogate.sigmoid(eta, self.sharpness) for eta in etas]
+        self, task: Task, sites: Sites, x: Tensor, eta: Tensor, affine: bool, t: int
+    ) -> Tensor:
+        """Norms of the surrogate's normals, `(B, neurons)`."""
+        gates = sites.split(surrogate.sigmoid(eta, self.sharpness))
         if normals.resolve(self.normals, x[0].numel()) == "exact":
             task.passes.probe += x[0].numel()
-            return normals.exact(sites, x, gates, affine)
+            return sites.join(normals.exact(sites, x, gates, affine))
         task.passes.probe += self.probes
-        return normals.probed(sites, x, gates, task.random.fold(1, t), self.probes, affine)
+        random = task.random.fold(1, t)
+        return sites.join(normals.probed(sites, x, gates, random, self.probes, affine))
+
+    def _divisor(self, length: Tensor) -> Tensor:
+        """What to divide gradients of these lengths by."""
+        return length.clamp_min(
+            1.0 if self.normalize_gradients == "above-one" else torch.finfo(length.dtype).tiny
+        )
 
     def _normalized(self, gradient: Tensor) -> Tensor:
-        length = row_norm(gradient)
-        floor = 1.0 if self.normalize_gradients == "above-one" else torch.finfo(length.dtype).tiny
-        return gradient / per_row(length.clamp_min(floor), gradient)
+        return gradient / per_row(self._divisor(row_norm(gradient)), gradient)
 
-    def _noise_due(self, state: AdrGdState, gradients: Gradients, now: int) -> list[Tensor]:
-        return [
-            (now - last >= self.noise_period)
-            & (row_norm(gradient) <= self.gate_tolerance)
-            & self.perturb
-            for last, gradient in zip(state.last_noise, gradients.etas, strict=True)
-        ]
-
-    def _moved_gates(
-        self, task: Task, state: AdrGdState, gradients: Gradients, noisy: list[Tensor], now: int
-    ) -> list[Tensor]:
-        directions = [self._normalized(gradient) for gradient in gradients.etas]
-        if now > self.noise_period and bool(torch.stack(noisy).any()):
-            for i, due in enumerate(noisy):
-                rows = due.nonzero().squeeze(1)
-                streams = Streams(task.random.keys[rows]).fold(2, now, i)
-                noise = streams.normal(directions[i].shape[1:], directions[i].dtype)
-                directions[i][rows] += self.noise_scale * noise
-        low, high = self.gate_bounds
-        pairs = zip(state.etas, directions, strict=True)
-        return [(eta - self.gate_step * move).clamp_(low, high) for eta, move in pairs]
+    def _perturbed(
+        self, task: Task, state: AdrGdState, move: Tensor, noisy: Tensor, now: int
+    ) -> Tensor:
+        """`move` with noise where a site is due; only rows that need it draw numbers."""
+        rows = noisy.any(1).nonzero().squeeze(1)
+        if not len(rows):
+            return move
+        streams = Streams(task.random.keys[rows]).fold(2, now)
+        noise = streams.normal(move.shape[1:], move.dtype) * state.sites.spread(noisy[rows])
+        return move.index_add(0, rows, noise, alpha=self.noise_scale)
 
     def _moved_weight(self, state: AdrGdState, penalty: Tensor) -> tuple[Tensor, Tensor]:
         gradient = penalty + state.beta_gradient if self.accumulate_weight_gradient else penalty
