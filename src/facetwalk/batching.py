@@ -64,4 +64,4 @@ def per_row(values: Tensor, like: Tensor) -> Tensor:
 
 def row_norm(x: Tensor) -> Tensor:
     """The L2 norm of each row of `(B, ...)`, shape `(B,)`."""
-    return x.flatten(1).norm(dim=1)
+    return torch.linalg.vector_norm(x.flatten(1), dim=1)

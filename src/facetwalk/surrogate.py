@@ -72,23 +72,36 @@ def penalty_terms(
     `|h| / ||P||`, the derivative is `-h / ||P||`, which pulls a gate to the side where `h` is.
     """
     pull = (0.5 - eta) / p_norm
-    cost = h * pull
-    counts = counted(cost, pull, reduction)
-    return PenaltyTerms((cost * counts).flatten(1).sum(1), pull * counts, -h / p_norm * counts)
+    counted = counted_pull(h, pull, reduction)
+    return PenaltyTerms(
+        (h * counted).flatten(1).sum(1), counted, masked(-h / p_norm, counted.abs())
+    )
 
 
-def counted(cost: Tensor, pull: Tensor, reduction: Reduction) -> Tensor:
-    """Which neurons of a site make up its penalty, for `cost = h * pull`: bool.
+def counted_pull(h: Tensor, pull: Tensor, reduction: Reduction) -> Tensor:
+    """`pull = (1/2 - eta) / ||P||` of the neurons that make up a site's penalty; else 0.
 
-    All that disagree, or of those wrongly off (`pull` positive) and wrongly on the worst one each.
+    With `sum` these are all that disagree, with `max` the worst of those wrongly off (`pull`
+    positive) and of those wrongly on.
     """
+    cost = h * pull
     if reduction == "sum":
-        return cost > 0
-    counts = torch.zeros_like(cost, dtype=torch.bool).flatten(1)
-    for side in (pull > 0, pull < 0):
-        worst = (cost * side).flatten(1).max(1, keepdim=True)
-        counts.scatter_(1, worst.indices, worst.values > 0)
-    return counts.view_as(cost)
+        return masked(pull, cost)
+    signed = torch.relu(cost).copysign_(pull)
+    lowest, highest = torch.aminmax(signed.flatten(1), dim=1)
+    worst = (signed == per_row(lowest.clamp_max_(0), signed)) | (
+        signed == per_row(highest.clamp_min_(0), signed)
+    )
+    return masked(pull, cost * worst)
+
+
+def masked(values: Tensor, where_positive: Tensor, out: Tensor | None = None) -> Tensor:
+    """`values` where the other tensor is positive, else 0: one kernel and no mask in memory."""
+    if out is not None:
+        return torch.ops.aten.threshold_backward.grad_input(
+            values, where_positive, 0, grad_input=out
+        )
+    return torch.ops.aten.threshold_backward(values, where_positive, 0)
 
 
 def input_gradient(

@@ -63,10 +63,14 @@ class Sites:
         """Tensors `(B, *site.shape)`, one a site, as one of shape `(B, neurons)`."""
         return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
 
+    def parts(self, joined: Tensor) -> tuple[Tensor, ...]:
+        """Views `(B, site.neurons)` of a joined tensor, one a site."""
+        return joined.split([site.neurons for site in self.sites], 1)
+
     def split(self, joined: Tensor) -> list[Tensor]:
         """What `join` put together: views `(B, *site.shape)`, one a site."""
-        parts = joined.split([site.neurons for site in self.sites], 1)
-        return [part.unflatten(1, site.shape) for part, site in zip(parts, self.sites, strict=True)]
+        pairs = zip(self.parts(joined), self.sites, strict=True)
+        return [part.unflatten(1, site.shape) for part, site in pairs]
 
     def spread(self, by_site: Tensor) -> Tensor:
         """A number for each site, `(B, sites)`, as one for each neuron, `(B, neurons)`."""

@@ -53,27 +53,27 @@ class Gradients:
 class _HalfGated(torch.autograd.Function):
     """ReLU on the first half of a batch and gates on the second.
 
-    Backward, the first half also gets `push`, the penalty's gradient on its pre-activations: what
-    adding the penalty to the loss would send there, without a graph of its own.
+    Backward, the first half also gets `weight * pull`, the penalty's gradient on its
+    pre-activations: what adding the penalty to the loss would send there, without its graph.
     """
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, gate: Tensor, push: Tensor) -> Tensor:
-        ctx.save_for_backward(z, gate, push)
+    def forward(ctx: Any, z: Tensor, gate: Tensor, pull: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(z, gate, pull, weight)
+        rows = len(gate)
         out = torch.empty_like(z)
-        torch.clamp_min(z[: len(gate)], 0, out=out[: len(gate)])
-        torch.mul(z[len(gate) :], gate, out=out[len(gate) :])
+        torch.clamp_min(z[:rows], 0, out=out[:rows])
+        torch.mul(z[rows:], gate, out=out[rows:])
         return out
 
     @staticmethod
-    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
-        (of_output,) = of_outputs
-        z, gate, push = ctx.saved_tensors
-        rows = len(gate)
-        of_z = torch.empty_like(z)
-        torch.mul(of_output[:rows], z[:rows] > 0, out=of_z[:rows]).add_(push)
-        torch.mul(of_output[rows:], gate, out=of_z[rows:])
-        return of_z, of_output[rows:] * z[rows:], None
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        z, gate, pull, weight = ctx.saved_tensors
+        of_output, rows = of_outputs[0], len(gate)
+        of_gated, of_z = of_output[rows:], torch.empty_like(z)
+        surrogate.masked(of_output[:rows], z[:rows], out=of_z[:rows]).addcmul_(pull, weight)
+        torch.mul(of_gated, gate, out=of_z[rows:])
+        return of_z, of_gated * z[rows:], None, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +202,7 @@ class AdrGd(Solver):
         state = self._with_fresh_normals(task, state, t)
         gradients = self._gradients(task, state)
         x = state.x - self.step_size * self._normalized(gradients.x)
-        lengths = torch.stack([row_norm(g) for g in state.sites.split(gradients.eta)], 1)
+        lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
         noisy = (now - state.last_noise >= self.noise_period) & (lengths <= self.gate_tolerance)
         move = gradients.eta / state.sites.spread(self._divisor(lengths))
         if self.perturb and now > self.noise_period:
@@ -217,7 +217,7 @@ class AdrGd(Solver):
             eta=(state.eta - self.gate_step * move).clamp_(*self.gate_bounds),
             beta=beta,
             beta_gradient=beta_gradient,
-            last_noise=torch.where(noisy, now, state.last_noise),
+            last_noise=state.last_noise.masked_fill(noisy, now),
         ), value
 
     def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> Tensor:
@@ -232,44 +232,45 @@ class AdrGd(Solver):
         """Gradients of L*, from one pass over a batch whose halves are plain and surrogate."""
         task.passes.forward += 2
         task.passes.backward += 2
-        rows = len(state.x)
+        sites, rows, beta = state.sites, len(state.x), state.beta[:, None]
         both = torch.cat([state.x, state.x]).requires_grad_()
         gate = surrogate.sigmoid(state.eta, self.sharpness)
-        gates = state.sites.split(gate)
-        for each in gates:
-            each.requires_grad_(self.objective_moves_gates)
         norms = self._norms(state, gate)
-        pull = (0.5 - state.eta) / norms
-        push = state.beta[:, None] * pull * self.penalty_moves_input
-        pulls, pushes = state.sites.split(pull), state.sites.split(push)
+        gates = sites.parts(gate.requires_grad_(self.objective_moves_gates))
+        pulls = sites.parts((0.5 - state.eta) / norms)
+        weight = beta if self.penalty_moves_input else torch.zeros_like(beta)
         seen: list[Tensor] = []
-        counts: list[Tensor] = []
+        counted: list[Tensor] = []
 
         def half_gated(i: int, z: Tensor) -> Tensor:
-            h = z[:rows].detach()
+            flat = z.flatten(1)
+            h = flat.detach()[:rows]
+            pull = surrogate.counted_pull(h, pulls[i], self.penalty_reduction)
             seen.append(h)
-            counts.append(surrogate.counted(h * pulls[i], pulls[i], self.penalty_reduction))
-            return _HalfGated.apply(z, gates[i], pushes[i] * counts[i])
+            counted.append(pull)
+            return _HalfGated.apply(flat, gates[i], pull, weight)
 
         with torch.enable_grad():
-            outputs = state.sites.run(both, half_gated)
+            outputs = sites.run(both, half_gated)
             loss = -task.objective(self._scaled(outputs[rows:])).sum()
-            inputs = [both, *gates] if self.objective_moves_gates else [both]
-            of_both, *of_gates = torch.autograd.grad(loss, inputs)
-        by_penalty, by_objective = of_both[:rows], of_both[rows:]
+            inputs = [both, gate] if self.objective_moves_gates else [both]
+            of_both, *of_gate = torch.autograd.grad(loss, inputs)
+        by_penalty, by_objective = of_both.chunk(2)
         with torch.no_grad():
-            h, counted = state.sites.join(seen), state.sites.join(counts)
-            penalty = (h * pull * counted).sum(1)
-            of_eta = -state.beta[:, None] * h / norms * counted
-            scale = torch.ones_like(penalty)
+            h, pull = torch.cat(seen, 1), torch.cat(counted, 1)
+            of_eta = surrogate.masked(h / norms, pull.abs()) * -beta
+            scale = torch.ones_like(beta)
             if self.output_scale == "normal" and self.normalize_by_normals:
-                scale = 1 / row_norm(by_objective).clamp_min(_TINIEST_NORMAL)
-            if of_gates:
-                steepness = gate * (1 - gate) * (self.sharpness * scale[:, None])
-                of_eta += steepness * state.sites.join(of_gates)
+                scale = 1 / row_norm(by_objective)[:, None].clamp_min_(_TINIEST_NORMAL)
+            for slope in of_gate:
+                of_eta.addcmul_(gate * (1 - gate) * slope, self.sharpness * scale)
             of_x = by_objective * per_row(scale, by_objective) + by_penalty
-            value = task.objective(outputs[:rows])
-        return Gradients(value, torch.nan_to_num(of_x, nan=0.0), of_eta, penalty)
+            return Gradients(
+                value=task.objective(outputs[:rows]),
+                x=torch.nan_to_num(of_x, nan=0.0),
+                eta=of_eta,
+                penalty=(h * pull).sum(1),
+            )
 
     def _scaled(self, outputs: Tensor) -> Tensor:
         if self.output_scale != "logits":
