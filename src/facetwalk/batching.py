@@ -65,3 +65,14 @@ def per_row(values: Tensor, like: Tensor) -> Tensor:
 def row_norm(x: Tensor) -> Tensor:
     """The L2 norm of each row of `(B, ...)`, shape `(B,)`."""
     return torch.linalg.vector_norm(x.flatten(1), dim=1)
+
+
+def unit_rows(x: Tensor) -> Tensor:
+    """Each row of `(B, ...)` divided by its L2 norm; zero stays zero.
+
+    Rows are scaled by their largest entry first, because squares of tiny entries would vanish.
+    """
+    tiny = torch.finfo(x.dtype).tiny
+    largest = x.abs().flatten(1).amax(1).clamp_min(tiny)
+    scaled = x / per_row(largest, x)
+    return scaled / per_row(row_norm(scaled).clamp_min(tiny), x)

@@ -16,7 +16,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from facetwalk.batching import move, per_row, row_norm, take_rows
+from facetwalk.batching import move, per_row, row_norm, take_rows, unit_rows
 from facetwalk.projections import solve_rising, solve_shortening
 from facetwalk.streams import Streams
 from facetwalk.types import InputError
@@ -255,10 +255,7 @@ class L2Ball(_Ball):
         return self.project(self.centers + self.eps * _depth(random, direction) * direction)
 
     def ascent(self, gradient: Tensor) -> Tensor:
-        tiny = torch.finfo(gradient.dtype).tiny
-        largest = gradient.abs().flatten(1).amax(1).clamp_min(tiny)
-        direction = gradient / per_row(largest, gradient)  # squares of tiny entries would vanish
-        return self.eps * direction / per_row(row_norm(direction).clamp_min(tiny), gradient)
+        return self.eps * unit_rows(gradient)
 
 
 class L1Ball(_Ball):

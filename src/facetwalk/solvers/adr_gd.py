@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from facetwalk import normals, surrogate
-from facetwalk.batching import per_row, row_norm
+from facetwalk.batching import per_row, row_norm, unit_rows
 from facetwalk.normals import NormalsMethod, RunningNormals
 from facetwalk.sites import Sites, SiteSelection, audit, discover
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
@@ -19,6 +19,9 @@ from facetwalk.surrogate import Reduction
 from facetwalk.types import InputError
 
 _TINIEST_NORMAL = 1e-12
+
+_NO_DIRECTION = 1e-12
+"""A gate gradient no longer than this comes from saturated sigmoids and is not stretched."""
 
 
 @dataclass
@@ -201,10 +204,10 @@ class AdrGd(Solver):
             state = replace(state, eta=self._matching_gates(task, state.sites, state.x))
         state = self._with_fresh_normals(task, state, t)
         gradients = self._gradients(task, state)
-        x = state.x - self.step_size * self._normalized(gradients.x)
+        x = state.x - self.step_size * self._input_move(gradients.x)
         lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
         noisy = (now - state.last_noise >= self.noise_period) & (lengths <= self.gate_tolerance)
-        move = gradients.eta / state.sites.spread(self._divisor(lengths))
+        move = gradients.eta / state.sites.spread(self._gate_divisor(lengths))
         if self.perturb and now > self.noise_period:
             move = self._perturbed(task, state, move, noisy, now)
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
@@ -305,14 +308,16 @@ class AdrGd(Solver):
         random = task.random.fold(1, t)
         return sites.join(normals.probed(sites, x, gates, random, self.probes, affine))
 
-    def _divisor(self, length: Tensor) -> Tensor:
-        """What to divide gradients of these lengths by."""
-        return length.clamp_min(
-            1.0 if self.normalize_gradients == "above-one" else torch.finfo(length.dtype).tiny
-        )
+    def _input_move(self, gradient: Tensor) -> Tensor:
+        if self.normalize_gradients == "always":
+            return unit_rows(gradient)
+        return gradient / per_row(row_norm(gradient).clamp_min_(1.0), gradient)
 
-    def _normalized(self, gradient: Tensor) -> Tensor:
-        return gradient / per_row(self._divisor(row_norm(gradient)), gradient)
+    def _gate_divisor(self, lengths: Tensor) -> Tensor:
+        """What to divide gate gradients of these lengths by, `(B, sites)`."""
+        if self.normalize_gradients == "always":
+            return torch.where(lengths > _NO_DIRECTION, lengths, 1.0)
+        return lengths.clamp_min(1.0)
 
     def _perturbed(
         self, task: Task, state: AdrGdState, move: Tensor, noisy: Tensor, now: int

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
-from facetwalk.batching import per_row, row_norm
+from facetwalk.batching import unit_rows
 from facetwalk.solvers.base import Decay, Solver, Task, decayed, require_positive
 
 Normalization = Literal["none", "l2", "rms"]
@@ -25,10 +24,8 @@ def normalized(gradient: Tensor, normalization: Normalization) -> Tensor:
     """Each row of `gradient` divided by its L2 norm or root mean square; zero stays zero."""
     if normalization == "none":
         return gradient
-    size = row_norm(gradient).clamp_min(torch.finfo(gradient.dtype).tiny)
-    if normalization == "rms":
-        size = size / gradient[0].numel() ** 0.5
-    return gradient / per_row(size, gradient)
+    unit = unit_rows(gradient)
+    return unit * gradient[0].numel() ** 0.5 if normalization == "rms" else unit
 
 
 @dataclass(frozen=True, kw_only=True)
