@@ -232,7 +232,8 @@ def test_recording_only_noise_steps_ignores_the_others():
         solver=replace(solver, gate_tolerance=-1.0),
         callback=lambda step: values.append(step.value.item()),
     )
-    assert set(values) == {-torch.inf}
+    assert values[0] > -torch.inf
+    assert set(values[1:]) == {-torch.inf}
 
 
 @pytest.mark.parametrize("field", ["step_size", "gate_step", "sharpness", "noise_period", "probes"])

@@ -142,7 +142,7 @@ def _entries() -> dict[Any, Op]:
     }
     table: dict[Any, Op] = {}
     for name, decompose in decompositions.items():
-        for home in (torch, torch.Tensor, F, torch._C._nn):
+        for home in (torch, torch.Tensor, F):
             for spelling, in_place in ((name, False), (name + "_", True)):
                 function = getattr(home, spelling, None)
                 if function is not None:

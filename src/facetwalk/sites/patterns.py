@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,13 @@ def tangents(sites: Sites, x: Tensor, gates: Sequence[Tensor], direction: Tensor
 
     Forward-mode differentiation, so exact for every architecture; all shapes `(B, ...)`.
     """
-    with torch.no_grad(), forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH):
+    with (
+        torch.no_grad(),
+        forward_ad.dual_level(),
+        sdpa_kernel(SDPBackend.MATH),  # the only backend with forward-mode derivatives
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, about TorchScript
         _, seen = sites.gated(forward_ad.make_dual(x, direction), gates)
         moved = [forward_ad.unpack_dual(z).tangent for z in seen]
         return [

@@ -20,6 +20,8 @@ from facetwalk.types import InputError
 
 _TINIEST_NORMAL = 1e-12
 
+_AUDIT_POINTS = 8
+
 _NO_DIRECTION = 1e-12
 """A gate gradient no longer than this comes from saturated sigmoids and is not stretched."""
 
@@ -150,7 +152,7 @@ class AdrGd(Solver):
     accumulate_weight_gradient: bool = False
     """Sum the penalty weight's gradient over all steps so far."""
     record_only_noise_steps: bool = False
-    """Let only steps that add noise count for the best point."""
+    """Let only the start, the end and steps that add noise count for the best point."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,7 +184,7 @@ class AdrGd(Solver):
 
     def init(self, task: Task, x: Tensor) -> AdrGdState:
         sites = discover(task.model, x)
-        affine = audit(sites, x[:1], task.space.sample(task.random.fold(3))[:1]) is None
+        affine = self._is_affine(task, sites)
         sites = sites.select(self.sites)
         eta = self._matching_gates(task, sites, x)
         weight = torch.full((len(x),), self.penalty_weight, dtype=x.dtype, device=x.device)
@@ -212,7 +214,7 @@ class AdrGd(Solver):
             move = self._perturbed(task, state, move, noisy, now)
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
         value = gradients.value
-        if self.record_only_noise_steps:
+        if self.record_only_noise_steps and t > 0:
             value = torch.where(noisy.any(1), value, -torch.inf)
         return replace(
             state,
@@ -222,6 +224,14 @@ class AdrGd(Solver):
             beta_gradient=beta_gradient,
             last_noise=state.last_noise.masked_fill(noisy, now),
         ), value
+
+    def _is_affine(self, task: Task, sites: Sites) -> bool:
+        """Audit the first row's network between random points of its space; warns if not."""
+        numbers = torch.arange(_AUDIT_POINTS, device=task.random.keys.device)
+        first = task.select(torch.zeros_like(numbers))
+        random = Streams.from_seeds(numbers, numbers)
+        ends = (first.space.sample(random.fold(i)) for i in range(2))
+        return audit(sites.on(first.model), *ends) is None
 
     def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> Tensor:
         """Gates on the side of the pattern of `x`."""

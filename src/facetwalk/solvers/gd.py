@@ -29,11 +29,8 @@ def normalized(gradient: Tensor, normalization: Normalization) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gd(Solver):
-    """Projected gradient ascent.
-
-    The paper's GD is `Gd(step_size=0.5, normalization="l2", decay="constant")` on [-1, 1]^n.
-    """
+class GradientSteps(Solver):
+    """What gradient ascent and its perturbed form share: how long a step is."""
 
     step_size: float = 0.5
     """First step, in units of the space's radius."""
@@ -47,11 +44,22 @@ class Gd(Solver):
         super().__post_init__()
         require_positive(self, "step_size")
 
+    def move(self, task: Task, gradient: Tensor, t: int) -> Tensor:
+        """The t-th step along `gradient`, before projection."""
+        size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
+        return size * normalized(gradient, self.normalization)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gd(GradientSteps):
+    """Projected gradient ascent.
+
+    The paper's GD is `Gd(step_size=0.5, normalization="l2", decay="constant")` on [-1, 1]^n.
+    """
+
     def init(self, task: Task, x: Tensor) -> Point:
         return Point(x)
 
     def step(self, task: Task, state: Point, t: int) -> tuple[Point, Tensor]:
         value, gradient = task.value_and_gradient(state.x)
-        size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
-        moved = state.x + size * normalized(gradient, self.normalization)
-        return Point(task.space.project(moved)), value
+        return Point(task.space.project(state.x + self.move(task, gradient, t))), value

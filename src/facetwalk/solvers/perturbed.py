@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from facetwalk.batching import per_row, row_norm
-from facetwalk.solvers.base import Task, decayed, require_positive
-from facetwalk.solvers.gd import Gd, normalized
+from facetwalk.solvers.base import Task, require_positive
+from facetwalk.solvers.gd import GradientSteps, normalized
 
 
 @dataclass
@@ -20,7 +20,7 @@ class PerturbedPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerturbedGd(Gd):
+class PerturbedGd(GradientSteps):
     """Gradient ascent that adds noise from a ball when progress has all but stopped.
 
     Progress is how far the projected step moves, as a share of the step: the length of the
@@ -43,8 +43,7 @@ class PerturbedGd(Gd):
 
     def step(self, task: Task, state: PerturbedPoint, t: int) -> tuple[PerturbedPoint, Tensor]:
         value, gradient = task.value_and_gradient(state.x)
-        size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
-        move = size * normalized(gradient, self.normalization)
+        move = self.move(task, gradient, t)
         x = task.space.project(state.x + move)
         stalled = row_norm(x - state.x) <= self.tolerance * row_norm(move)
         perturb = stalled & (t - state.last_noise >= self.noise_period)

@@ -1,0 +1,27 @@
+"""Loads the network that a command works on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from facetwalk import InputError
+from facetwalk.zoo import Loaded, load_model
+
+
+def make_model(spec: str, seed: int, shape: str | None, device: str = "cpu") -> Loaded:
+    """The network of `spec` on a device; `shape` is text such as `1,28,28`."""
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"--device must be cpu or cuda; it is {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no CUDA device here: use --device cpu")
+    loaded = load_model(spec, seed, None if shape is None else _sizes(shape))
+    return replace(loaded, model=loaded.model.to(device))
+
+
+def _sizes(shape: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(size) for size in shape.split(","))
+    except ValueError as error:
+        raise InputError(f"--shape {shape} must be integers, as in --shape 1,28,28") from error

@@ -1,0 +1,58 @@
+"""`facetwalk solvers`: the methods and their settings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from facetwalk.cli import options
+from facetwalk.cli.field_values import printed
+from facetwalk.cli.files import check_writable, write_json
+from facetwalk.cli.solver_choice import solver_class
+from facetwalk.cli.solver_docs import FieldDoc, SolverDoc, document
+from facetwalk.solvers import BY_NAME
+from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
+
+_OF_ADR_GD = {"presets": list(PRESETS), "experiments": list(EXPERIMENTS)}
+
+
+def solvers(
+    name: Annotated[str | None, typer.Argument(help="One solver; by default all.")] = None,
+    json: options.Json = None,
+) -> None:
+    """List the solvers, their fields, and the presets and experiments of adr-gd."""
+    check_writable(json)
+    kinds = BY_NAME if name is None else {name: solver_class(name)}
+    docs = [document(name, kind) for name, kind in kinds.items()]
+    for doc in docs:
+        _show(doc)
+    if json is not None:
+        write_json(json, {"solvers": [_as_data(doc) for doc in docs]})
+
+
+def _show(doc: SolverDoc) -> None:
+    console = Console(highlight=False)
+    passes = "1 gradient" if doc.gradients_per_step == 1 else f"{doc.gradients_per_step} gradients"
+    console.print(Text.assemble((doc.name, "bold"), f"  ({passes} a step)"))
+    console.print(Text(doc.summary))
+    for field in doc.fields:
+        console.print(Padding(_line(field), (0, 0, 0, 2)))
+        console.print(Padding(Text(field.doc), (0, 0, 0, 6)))
+    if doc.name == "adr-gd":
+        for option, names in _OF_ADR_GD.items():
+            console.print(Padding(Text(f"{option}: {', '.join(names)}"), (0, 0, 0, 2)))
+    console.print()
+
+
+def _line(field: FieldDoc) -> Text:
+    allowed = f"({field.type})" if field.settable else "(fixed)"
+    return Text.assemble((field.name, "cyan"), f" = {printed(field.default)}  {allowed}")
+
+
+def _as_data(doc: SolverDoc) -> dict[str, Any]:
+    return asdict(doc) | (_OF_ADR_GD if doc.name == "adr-gd" else {})

@@ -1,0 +1,1 @@
+"""Experiments on the networks of the zoo, as functions that return their results."""

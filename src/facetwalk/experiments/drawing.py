@@ -1,0 +1,40 @@
+"""Figures without matplotlib's global state: no window, no current figure, no style is changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facetwalk.types import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DOTS_PER_INCH = 160
+
+
+def require_matplotlib() -> None:
+    """Raise `MissingExtraError` where figures cannot be drawn."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("drawing figures", "demo") from error
+
+
+def blank_figure(width: float, height: float) -> Figure:
+    """A figure of this size in inches, whose parts find room beside each other."""
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the file's name ends with, `.png` for most uses."""
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".") not in formats:
+        raise InputError(f"{path} must end with .{', .'.join(formats)}")
+    figure.savefig(path, dpi=_DOTS_PER_INCH)
