@@ -70,9 +70,7 @@ def row_norm(x: Tensor) -> Tensor:
 def unit_rows(x: Tensor) -> Tensor:
     """Each row of `(B, ...)` divided by its L2 norm; zero stays zero.
 
-    Rows are scaled by their largest entry first, because squares of tiny entries would vanish.
+    The norm is computed in double precision, in which squares of tiny entries do not vanish.
     """
-    tiny = torch.finfo(x.dtype).tiny
-    largest = x.abs().flatten(1).amax(1).clamp_min(tiny)
-    scaled = x / per_row(largest, x)
-    return scaled / per_row(row_norm(scaled).clamp_min(tiny), x)
+    length = torch.linalg.vector_norm(x.flatten(1), dim=1, dtype=torch.float64)
+    return x / per_row(length.to(x.dtype).clamp_min_(torch.finfo(x.dtype).tiny), x)

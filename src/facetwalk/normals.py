@@ -86,7 +86,7 @@ def probed(
     affine: bool = False,
 ) -> list[Tensor]:
     """An estimate of `||P_j||` with relative error about `1 / sqrt(2 probes)`; see `exact`."""
-    signs = torch.stack([random.fold(k).signs(x.shape[1:], x.dtype) for k in range(probes)])
+    signs = random.signs((probes, *x.shape[1:]), x.dtype).transpose(0, 1)
     return [square.sqrt() for square in _mean_square(sites, x, gates, signs, affine)]
 
 

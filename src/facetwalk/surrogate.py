@@ -78,21 +78,25 @@ def penalty_terms(
     )
 
 
-def counted_pull(h: Tensor, pull: Tensor, reduction: Reduction) -> Tensor:
+def counted_pull(
+    h: Tensor, pull: Tensor, reduction: Reduction, sizes: Sequence[int] | None = None
+) -> Tensor:
     """`pull = (1/2 - eta) / ||P||` of the neurons that make up a site's penalty; else 0.
 
     With `sum` these are all that disagree, with `max` the worst of those wrongly off (`pull`
-    positive) and of those wrongly on.
+    positive) and of those wrongly on. Several sites may be joined to `(B, neurons)`; `sizes` are
+    then their numbers of neurons.
     """
     cost = h * pull
     if reduction == "sum":
         return masked(pull, cost)
-    signed = torch.relu(cost).copysign_(pull)
-    lowest, highest = torch.aminmax(signed.flatten(1), dim=1)
-    worst = (signed == per_row(lowest.clamp_max_(0), signed)) | (
-        signed == per_row(highest.clamp_min_(0), signed)
-    )
-    return masked(pull, cost * worst)
+    signed = torch.relu(cost).copysign_(pull).flatten(1)
+    parts = signed.split(list(sizes) if sizes else signed.shape[1], 1)
+    extremes = [torch.aminmax(part, dim=1, keepdim=True) for part in parts]
+    wrongly_on = torch.cat([e.min.expand_as(p) for e, p in zip(extremes, parts, strict=True)], 1)
+    wrongly_off = torch.cat([e.max.expand_as(p) for e, p in zip(extremes, parts, strict=True)], 1)
+    worst = (signed == wrongly_on.clamp_max_(0)) | (signed == wrongly_off.clamp_min_(0))
+    return masked(pull, cost * worst.view_as(cost))
 
 
 def masked(values: Tensor, where_positive: Tensor, out: Tensor | None = None) -> Tensor:

@@ -421,7 +421,7 @@ def test_a_number_of_relus_that_changes_is_refused(discovered_on, before, now):
 
 
 def test_a_shape_that_changes_is_refused():
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU()).eval()
     sites = discover(model, torch.randn(1, 1, 5, 5))
     with pytest.raises(ModelError, match=r"site 1#0 had shape \(2, 3, 3\) .* \(4, 2, 5, 5\)"):
         sites.pre_activations(torch.randn(4, 1, 7, 7))
@@ -465,16 +465,16 @@ def test_a_site_that_is_not_batch_first_is_refused(build, shape):
 )
 def test_a_model_without_relus_is_refused(build):
     with pytest.raises(ModelError, match="no ReLU was found"):
-        discover(build().double(), torch.ones(2, 4, dtype=torch.float64))
+        discover(build().eval().double(), torch.ones(2, 4, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["itself", "a part"])
 @pytest.mark.parametrize("make", ["script", "trace"])
 def test_torchscript_is_refused(make, inside):
-    net = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    net = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         script = torch.jit.script(net) if make == "script" else torch.jit.trace(net, torch.ones(4))
-        model = nn.Sequential(script) if inside else script
+        model = nn.Sequential(script).eval() if inside else script
         with pytest.raises(ModelError, match="TorchScript"):
             discover(model, torch.ones(1, 4))
 

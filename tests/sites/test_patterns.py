@@ -76,7 +76,7 @@ def test_a_pattern_is_the_signs_of_the_pre_activations(build, shape):
 
 
 def test_a_neuron_on_its_hyperplane_is_not_live():
-    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU()).double()
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU()).double().eval()
     x = torch.tensor([[0.0], [-0.0]], dtype=torch.float64)
     assert pattern(model, x).live[0].tolist() == [[False], [False]]
 
@@ -167,7 +167,7 @@ def test_there_may_be_no_facet_ahead():
 
 
 def test_a_facet_may_be_right_here():
-    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU()).double()
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU()).double().eval()
     model[0].weight.data.fill_(2.0)
     x = torch.zeros(2, 1, dtype=torch.float64)
     direction = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
@@ -251,7 +251,7 @@ class InPlace(nn.Module):
         return self.second(F.leaky_relu(self.relu(z - 0.5), 0.1, inplace=True))
 
 
-TANGENTS = MODELS | {"transformer": (transformer, (3, 4)), "in place": (InPlace, (4,))}
+TANGENTS = MODELS | {"transformer": (transformer, (3, 4)), "in place": (lambda: InPlace().eval(), (4,))}
 
 
 @pytest.mark.parametrize(("build", "shape"), TANGENTS.values(), ids=TANGENTS)
@@ -276,7 +276,7 @@ def test_tangents_are_derivatives_of_the_network_with_frozen_gates(build, shape)
 
 
 def test_a_site_that_does_not_move_has_zero_tangents():
-    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 4), nn.ReLU()).double()
+    model = net(sizes=(2, 3, 4, 1))
     x = normal(2, 2)
     sites = discover(model, x)
     gates = [torch.zeros(2, 3, dtype=x.dtype), torch.ones(2, 4, dtype=x.dtype)]

@@ -55,30 +55,51 @@ class Gradients:
     """Sum of `L_i` over sites: the gradient of L* in beta, `(B,)`."""
 
 
-class _HalfGated(torch.autograd.Function):
-    """ReLU on the first half of a batch and gates on the second.
+@dataclass
+class _Crossing:
+    """What one site hands over between the passes: made forward, filled in, used backward."""
 
-    Backward, the first half also gets `weight * pull`, the penalty's gradient on its
-    pre-activations: what adding the penalty to the loss would send there, without its graph.
+    plain: Tensor
+    """Pre-activations of the plain half, `(B, n)`."""
+    gated: Tensor
+    """Pre-activations of the gated half."""
+    push: Tensor | None = None
+    """The penalty's gradient on `plain`: set between the passes, added in the backward one."""
+    of_gated: Tensor | None = None
+    """The loss's gradient on the gated half's output: known after the backward pass."""
+
+    def slope(self) -> Tensor:
+        """`of_gated`, or zero for a site that the objective does not depend on."""
+        return torch.zeros_like(self.gated) if self.of_gated is None else self.of_gated
+
+
+class _HalfGated(torch.autograd.Function):
+    """ReLU on the first half of a batch, gates on the second: a site of both networks at once.
+
+    The penalty needs no graph of its own: its gradient enters as `push`.
     """
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, gate: Tensor, pull: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(z, gate, pull, weight)
+    def forward(ctx: Any, z: Tensor, gate: Tensor, crossings: list[_Crossing]) -> Tensor:
         rows = len(gate)
+        ctx.gate, ctx.crossing = gate, _Crossing(z[:rows], z[rows:])
+        crossings.append(ctx.crossing)
         out = torch.empty_like(z)
-        torch.clamp_min(z[:rows], 0, out=out[:rows])
-        torch.mul(z[rows:], gate, out=out[rows:])
+        torch.clamp_min(ctx.crossing.plain, 0, out=out[:rows])
+        torch.mul(ctx.crossing.gated, gate, out=out[rows:])
         return out
 
     @staticmethod
-    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        z, gate, pull, weight = ctx.saved_tensors
-        of_output, rows = of_outputs[0], len(gate)
-        of_gated, of_z = of_output[rows:], torch.empty_like(z)
-        surrogate.masked(of_output[:rows], z[:rows], out=of_z[:rows]).addcmul_(pull, weight)
-        torch.mul(of_gated, gate, out=of_z[rows:])
-        return of_z, of_gated * z[rows:], None, None
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, None, None]:
+        crossing, gate, of_output = ctx.crossing, ctx.gate, of_outputs[0]
+        rows = len(gate)
+        crossing.of_gated = of_output[rows:]
+        of_z = torch.empty_like(of_output)
+        surrogate.masked(of_output[:rows], crossing.plain, out=of_z[:rows])
+        if crossing.push is not None:
+            of_z[:rows].add_(crossing.push)
+        torch.mul(crossing.of_gated, gate, out=of_z[rows:])
+        return of_z, None, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,10 +229,12 @@ class AdrGd(Solver):
         gradients = self._gradients(task, state)
         x = state.x - self.step_size * self._input_move(gradients.x)
         lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
-        noisy = (now - state.last_noise >= self.noise_period) & (lengths <= self.gate_tolerance)
         move = gradients.eta / state.sites.spread(self._gate_divisor(lengths))
-        if self.perturb and now > self.noise_period:
+        noisy = (state.last_noise <= now - self.noise_period) & (lengths <= self.gate_tolerance)
+        last_noise = state.last_noise
+        if self.perturb and now > self.noise_period and bool(noisy.any()):
             move = self._perturbed(task, state, move, noisy, now)
+            last_noise = last_noise.masked_fill(noisy, now)
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
         value = gradients.value
         if self.record_only_noise_steps and t > 0:
@@ -222,7 +245,7 @@ class AdrGd(Solver):
             eta=(state.eta - self.gate_step * move).clamp_(*self.gate_bounds),
             beta=beta,
             beta_gradient=beta_gradient,
-            last_noise=state.last_noise.masked_fill(noisy, now),
+            last_noise=last_noise,
         ), value
 
     def _is_affine(self, task: Task, sites: Sites) -> bool:
@@ -248,42 +271,47 @@ class AdrGd(Solver):
         sites, rows, beta = state.sites, len(state.x), state.beta[:, None]
         both = torch.cat([state.x, state.x]).requires_grad_()
         gate = surrogate.sigmoid(state.eta, self.sharpness)
-        norms = self._norms(state, gate)
-        gates = sites.parts(gate.requires_grad_(self.objective_moves_gates))
-        pulls = sites.parts((0.5 - state.eta) / norms)
-        weight = beta if self.penalty_moves_input else torch.zeros_like(beta)
-        seen: list[Tensor] = []
-        counted: list[Tensor] = []
-
-        def half_gated(i: int, z: Tensor) -> Tensor:
-            flat = z.flatten(1)
-            h = flat.detach()[:rows]
-            pull = surrogate.counted_pull(h, pulls[i], self.penalty_reduction)
-            seen.append(h)
-            counted.append(pull)
-            return _HalfGated.apply(flat, gates[i], pull, weight)
-
+        gates = sites.parts(gate)
+        crossings: list[_Crossing] = []
         with torch.enable_grad():
-            outputs = sites.run(both, half_gated)
-            loss = -task.objective(self._scaled(outputs[rows:])).sum()
-            inputs = [both, gate] if self.objective_moves_gates else [both]
-            of_both, *of_gate = torch.autograd.grad(loss, inputs)
-        by_penalty, by_objective = of_both.chunk(2)
-        with torch.no_grad():
-            h, pull = torch.cat(seen, 1), torch.cat(counted, 1)
-            of_eta = surrogate.masked(h / norms, pull.abs()) * -beta
-            scale = torch.ones_like(beta)
-            if self.output_scale == "normal" and self.normalize_by_normals:
-                scale = 1 / row_norm(by_objective)[:, None].clamp_min_(_TINIEST_NORMAL)
-            for slope in of_gate:
-                of_eta.addcmul_(gate * (1 - gate) * slope, self.sharpness * scale)
-            of_x = by_objective * per_row(scale, by_objective) + by_penalty
-            return Gradients(
-                value=task.objective(outputs[:rows]),
-                x=torch.nan_to_num(of_x, nan=0.0),
-                eta=of_eta,
-                penalty=(h * pull).sum(1),
+            outputs = sites.run(
+                both, lambda i, z: _HalfGated.apply(z.flatten(1), gates[i], crossings)
             )
+            loss = -task.objective(self._scaled(outputs[rows:])).sum()
+        norms = self._norms(state, gate)
+        h = torch.cat([crossing.plain for crossing in crossings], 1)
+        pull = surrogate.counted_pull(
+            h, (0.5 - state.eta) / norms, self.penalty_reduction, [site.neurons for site in sites]
+        )
+        if self.penalty_moves_input:
+            for crossing, push in zip(crossings, sites.parts(beta * pull), strict=True):
+                crossing.push = push
+        (of_both,) = torch.autograd.grad(loss, both)
+        by_penalty, by_objective = of_both.chunk(2)
+        of_eta = surrogate.masked(h / norms, pull.abs()) * -beta
+        if self.objective_moves_gates:
+            of_eta += self._objective_on_gates(crossings, gate, by_objective)
+        if self._divides_by_normal:
+            by_objective = by_objective / _normal_of(by_objective)
+        with torch.no_grad():
+            value = task.objective(outputs[:rows])
+        of_x = torch.nan_to_num(by_objective + by_penalty, nan=0.0)
+        return Gradients(value, of_x, of_eta, penalty=(h * pull).sum(1))
+
+    @property
+    def _divides_by_normal(self) -> bool:
+        return self.output_scale == "normal" and self.normalize_by_normals
+
+    def _objective_on_gates(
+        self, crossings: list[_Crossing], gate: Tensor, by_objective: Tensor
+    ) -> Tensor:
+        """The gradient of `-J` on all gates through the sigmoid, `(B, neurons)`."""
+        gated = torch.cat([crossing.gated for crossing in crossings], 1)
+        slopes = torch.cat([crossing.slope() for crossing in crossings], 1)
+        through = torch.ops.aten.sigmoid_backward(gated * slopes, gate) * self.sharpness
+        if self._divides_by_normal:
+            through = through / _normal_of(by_objective.flatten(1))
+        return through
 
     def _scaled(self, outputs: Tensor) -> Tensor:
         if self.output_scale != "logits":
@@ -334,14 +362,17 @@ class AdrGd(Solver):
     ) -> Tensor:
         """`move` with noise where a site is due; only rows that need it draw numbers."""
         rows = noisy.any(1).nonzero().squeeze(1)
-        if not len(rows):
-            return move
         streams = Streams(task.random.keys[rows]).fold(2, now)
         noise = streams.normal(move.shape[1:], move.dtype) * state.sites.spread(noisy[rows])
         return move.index_add(0, rows, noise, alpha=self.noise_scale)
 
     def _moved_weight(self, state: AdrGdState, penalty: Tensor) -> tuple[Tensor, Tensor]:
         gradient = penalty + state.beta_gradient if self.accumulate_weight_gradient else penalty
-        small = gradient <= self.weight_tolerance
-        move = torch.where(small, -self.weight_decay, self.weight_step * gradient)
-        return (state.beta + move).clamp(*self.weight_bounds), gradient
+        move = self.weight_step * gradient
+        move.masked_fill_(gradient <= self.weight_tolerance, -self.weight_decay)
+        return (state.beta + move).clamp_(*self.weight_bounds), gradient
+
+
+def _normal_of(gradient: Tensor) -> Tensor:
+    """The norm of each row, `(B, 1, ..., 1)`: of the output's normal, for its gradient."""
+    return per_row(row_norm(gradient).clamp_min_(_TINIEST_NORMAL), gradient)
