@@ -147,6 +147,7 @@ def maximize(
     rows = torch.arange(problem.count * starts, device=device)
     chunks = rows.split(batch_size or len(rows))
     with (
+        torch.no_grad(),
         torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
         progress_report(progress, type(solver).__name__) as report,
     ):

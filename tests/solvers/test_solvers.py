@@ -272,3 +272,23 @@ def test_apgd_halves_its_step_and_returns_to_the_best_point():
     for t in changed:
         assert sizes[t] == sizes[t - 1] / 2
         assert torch.equal(states[t].previous_x, states[t].best_x)
+
+
+@every_solver
+def test_no_graph_is_carried_from_step_to_step(solver):
+    states = []
+
+    class Spy(type(solver)):
+        def step(self, task, state, t):
+            state, value = super().step(task, state, t)
+            states.append((state, value))
+            return state, value
+
+    spy = Spy(**{f.name: getattr(solver, f.name) for f in fields(solver) if f.init})
+    fw.maximize(
+        fw.Problem(small_classifier(), fw.objectives.Output(0), balls(2)["linf"]), solver=spy
+    )
+    state, value = states[-1]
+    tensors = [t for t in vars(state).values() if isinstance(t, torch.Tensor)]
+    assert tensors
+    assert not any(t.requires_grad for t in [*tensors, value])

@@ -82,6 +82,7 @@ class _HalfGated(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor, gate: Tensor, crossings: list[_Crossing]) -> Tensor:
         rows = len(gate)
+        z = z.detach()
         ctx.gate, ctx.crossing = gate, _Crossing(z[:rows], z[rows:])
         crossings.append(ctx.crossing)
         out = torch.empty_like(z)
