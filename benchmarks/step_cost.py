@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import torch
-from report import RESULTS, data_folder, machine, markdown, save
+from report import RESULTS, data_folder, markdown, save
 from torch import nn
 
 import facetwalk as fw
@@ -39,9 +39,7 @@ def seconds_per_step(model: nn.Module, solver: Solver, batch: int, device: str) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--devices", nargs="+", default=["cpu"] + ["cuda"] * torch.cuda.is_available()
-    )
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--batches", nargs="+", type=int, default=[64, 1])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -55,36 +53,33 @@ def main() -> None:
         "ADR-GD, released": AdrGd(**{**vars(AdrGd.preset("released-attack")), "steps": STEPS}),
     }
     rows, data = [], []
-    for device in options.devices:
-        model = MnistCnn()
-        model.load_state_dict(weights)
-        model = model.to(device).eval()
-        for batch in options.batches:
-            times: dict[str, list[float]] = {name: [] for name in solvers}
-            for repeat in range(options.repeats + 1):
-                for name, solver in solvers.items():
-                    taken = seconds_per_step(model, solver, batch, device)
-                    if repeat:
-                        times[name].append(taken)
-            medians = {name: statistics.median(taken) for name, taken in times.items()}
-            for name, median in medians.items():
-                ratio = median / medians["Sign"]
-                absolute = f"{1e3 * median:.2f} ms" if device == "cuda" else ""
-                rows.append([f"{name}, {device}", batch, f"{ratio:.2f}", absolute])
-                data.append(
-                    {
-                        "method": name,
-                        "device": device,
-                        "machine": machine(device),
-                        "batch": batch,
-                        "ratio": ratio,
-                        "seconds_per_step": times[name],
-                        "solver": repr(solvers[name]),
-                    }
-                )
+    model = MnistCnn()
+    model.load_state_dict(weights)
+    model = model.to(options.device).eval()
+    for batch in options.batches:
+        times: dict[str, list[float]] = {name: [] for name in solvers}
+        for repeat in range(options.repeats + 1):
+            for name, solver in solvers.items():
+                taken = seconds_per_step(model, solver, batch, options.device)
+                if repeat:
+                    times[name].append(taken)
+        medians = {name: statistics.median(taken) for name, taken in times.items()}
+        for name, median in medians.items():
+            ratio = median / medians["Sign"]
+            absolute = f"{1e3 * median:.2f} ms" if options.device == "cuda" else "-"
+            rows.append([name, batch, f"{ratio:.2f}", absolute])
+            data.append(
+                {
+                    "method": name,
+                    "batch": batch,
+                    "ratio": ratio,
+                    "seconds_per_step": times[name],
+                    "solver": repr(solvers[name]),
+                }
+            )
     table = markdown(["method", "batch", "Sign steps", "per step"], rows)
-    title = "Cost of one step on mnist_cnn_pgd.pt"
-    save("step_cost", title, table, data, options.devices[-1], options.out)
+    title = f"Cost of one step on mnist_cnn_pgd.pt, {options.device}"
+    save(f"step_cost_{options.device}", title, table, data, options.device, options.out)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,8 @@ def algorithm_1(net, objective, space, x: Tensor, config: AdrGd, seed: int) -> l
 
         x = x - config.step_size * normalized(of_x, config.normalize_gradients)
         x = space.project(x[None])[0]
-        noise = Streams.from_seeds(torch.tensor([seed]), torch.tensor([0])).fold(2, t)
+        noise = Streams.from_seeds(torch.tensor([seed]), torch.tensor([0]))
+        noise = noise.fold(2, (t - 1) // config.noise_period)
         drawn = noise.normal((sum(eta.numel() for eta in etas),), x.dtype)[0]
         drawn = drawn.split([eta.numel() for eta in etas])
         for i, gradient in enumerate(of_etas):

@@ -37,6 +37,9 @@ class AdrGdState:
     """What the penalty weight's gradient has summed up to, `(B,)`."""
     last_noise: Tensor
     """The step at which each site was last perturbed, int64 `(B, sites)`."""
+    noise: Tensor
+    """What a perturbation adds to the gates' move, `(B, neurons)`: new every `noise_period` steps,
+    so that no site gets the same twice."""
     normals: RunningNormals
     sites: Sites
     affine: bool
@@ -216,6 +219,7 @@ class AdrGd(Solver):
             beta=weight,
             beta_gradient=torch.zeros_like(weight),
             last_noise=torch.ones(len(x), len(sites), dtype=torch.int64, device=x.device),
+            noise=torch.zeros_like(eta),
             normals=RunningNormals(self._estimate(task, sites, x, eta, affine, 0)),
             sites=sites,
             affine=affine,
@@ -232,10 +236,10 @@ class AdrGd(Solver):
         lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
         move = gradients.eta / state.sites.spread(self._gate_divisor(lengths))
         noisy = (state.last_noise <= now - self.noise_period) & (lengths <= self.gate_tolerance)
-        last_noise = state.last_noise
-        if self.perturb and now > self.noise_period and bool(noisy.any()):
-            move = self._perturbed(task, state, move, noisy, now)
-            last_noise = last_noise.masked_fill(noisy, now)
+        if self.perturb and now > self.noise_period:
+            state = self._with_noise(task, state, now)
+            move.addcmul_(state.noise, state.sites.spread(noisy.to(move.dtype)))
+            state = replace(state, last_noise=state.last_noise.masked_fill(noisy, now))
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
         value = gradients.value
         if self.record_only_noise_steps and t > 0:
@@ -246,7 +250,6 @@ class AdrGd(Solver):
             eta=(state.eta - self.gate_step * move).clamp_(*self.gate_bounds),
             beta=beta,
             beta_gradient=beta_gradient,
-            last_noise=last_noise,
         ), value
 
     def _is_affine(self, task: Task, sites: Sites) -> bool:
@@ -289,7 +292,8 @@ class AdrGd(Solver):
                 crossing.push = push
         (of_both,) = torch.autograd.grad(loss, both)
         by_penalty, by_objective = of_both.chunk(2)
-        of_eta = surrogate.masked(h / norms, pull.abs()) * -beta
+        cost = h * pull
+        of_eta = surrogate.masked(h / norms, cost) * -beta
         if self.objective_moves_gates:
             of_eta += self._objective_on_gates(crossings, gate, by_objective)
         if self._divides_by_normal:
@@ -297,7 +301,7 @@ class AdrGd(Solver):
         with torch.no_grad():
             value = task.objective(outputs[:rows])
         of_x = torch.nan_to_num(by_objective + by_penalty, nan=0.0)
-        return Gradients(value, of_x, of_eta, penalty=(h * pull).sum(1))
+        return Gradients(value, of_x, of_eta, penalty=cost.sum(1))
 
     @property
     def _divides_by_normal(self) -> bool:
@@ -358,14 +362,13 @@ class AdrGd(Solver):
             return torch.where(lengths > _NO_DIRECTION, lengths, 1.0)
         return lengths.clamp_min(1.0)
 
-    def _perturbed(
-        self, task: Task, state: AdrGdState, move: Tensor, noisy: Tensor, now: int
-    ) -> Tensor:
-        """`move` with noise where a site is due; only rows that need it draw numbers."""
-        rows = noisy.any(1).nonzero().squeeze(1)
-        streams = Streams(task.random.keys[rows]).fold(2, now)
-        noise = streams.normal(move.shape[1:], move.dtype) * state.sites.spread(noisy[rows])
-        return move.index_add(0, rows, noise, alpha=self.noise_scale)
+    def _with_noise(self, task: Task, state: AdrGdState, now: int) -> AdrGdState:
+        """Draw new noise at the start of each period: which rows use it, only the device knows."""
+        period, since = divmod(now - 1, self.noise_period)
+        if since:
+            return state
+        noise = task.random.fold(2, period).normal(state.eta.shape[1:], state.eta.dtype)
+        return replace(state, noise=noise.mul_(self.noise_scale))
 
     def _moved_weight(self, state: AdrGdState, penalty: Tensor) -> tuple[Tensor, Tensor]:
         gradient = penalty + state.beta_gradient if self.accumulate_weight_gradient else penalty
