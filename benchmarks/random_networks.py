@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -38,7 +38,7 @@ def adr_gd(preset: str) -> Callable[[str, int], Solver]:
 
 
 def _with_steps(solver: AdrGd, steps: int) -> AdrGd:
-    return AdrGd(**{**vars(solver), "steps": steps})
+    return replace(solver, steps=steps, normals="exact", normals_every=1)
 
 
 METHODS = [

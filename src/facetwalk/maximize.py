@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.loop import Callback, Record, Rows, Step, run_chunk
-from facetwalk.models import count_of, model_of
+from facetwalk.models import count_of, model_of, require_eval
 from facetwalk.objectives import Custom, Objective, as_objective
 from facetwalk.progress import progress_report
 from facetwalk.solvers import Sign, Solver, Task
@@ -189,11 +189,7 @@ def _check_arguments(problem: Problem, starts: int, batch_size: int | None) -> N
         raise InputError(f"starts must be at least 1; it is {starts}")
     if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size must be at least 1; it is {batch_size}")
-    if any(part.training for part in problem.model.modules()):
-        raise ModelError(
-            "the model (or a part of it) is in train mode, in which dropout and batch norm make "
-            "outputs random: call model.eval() first"
-        )
+    require_eval(problem.model)
 
 
 def _home(problem: Problem) -> tuple[torch.device, torch.dtype]:

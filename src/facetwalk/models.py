@@ -7,6 +7,8 @@ from typing import Self
 
 from torch import Tensor, nn
 
+from facetwalk.types import ModelError
+
 
 class PerProblemModel(nn.Module, ABC):
     """A model with parameters for each problem: one of many networks, a state that is fixed.
@@ -23,6 +25,15 @@ class PerProblemModel(nn.Module, ABC):
     @abstractmethod
     def select(self, rows: Tensor) -> Self:
         """The model of some problems, in the order of `rows` (int64; repeats allowed)."""
+
+
+def require_eval(model: nn.Module) -> None:
+    """Raise `ModelError` if the model or a part of it is in train mode."""
+    if any(part.training for part in model.modules()):
+        raise ModelError(
+            "the model (or a part of it) is in train mode, in which dropout and batch norm make "
+            "outputs random: call model.eval() first"
+        )
 
 
 def model_of(model: nn.Module, rows: Tensor) -> nn.Module:

@@ -91,12 +91,17 @@ def counted_pull(
     if reduction == "sum":
         return masked(pull, cost)
     signed = torch.relu(cost).copysign_(pull).flatten(1)
-    parts = signed.split(list(sizes) if sizes else signed.shape[1], 1)
-    extremes = [torch.aminmax(part, dim=1, keepdim=True) for part in parts]
-    wrongly_on = torch.cat([e.min.expand_as(p) for e, p in zip(extremes, parts, strict=True)], 1)
-    wrongly_off = torch.cat([e.max.expand_as(p) for e, p in zip(extremes, parts, strict=True)], 1)
-    worst = (signed == wrongly_on.clamp_max_(0)) | (signed == wrongly_off.clamp_min_(0))
-    return masked(pull, cost * worst.view_as(cost))
+    sides = torch.stack([signed, -signed], 1)
+    indices, costs, start = [], [], 0
+    for part in sides.split(list(sizes) if sizes else sides.shape[2], 2):
+        worst = part.max(2)
+        indices.append(worst.indices + start)
+        costs.append(worst.values)
+        start += part.shape[2]
+    at = torch.stack(indices, 2).flatten(1)
+    flat = pull.flatten(1)
+    chosen = masked(flat.gather(1, at), torch.stack(costs, 2).flatten(1))
+    return torch.zeros_like(flat).scatter_add_(1, at, chosen).view_as(pull)
 
 
 def masked(values: Tensor, where_positive: Tensor, out: Tensor | None = None) -> Tensor:

@@ -25,9 +25,6 @@ from facetwalk.sites import Sites, audit, discover, first_facet, pattern, patter
 from facetwalk.types import InputError, ModelError
 from facetwalk.zoo import load_onnx
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-"""torch's own, when it first loads forward-mode differentiation."""
-
 TOLERANCE = {torch.float64: 1e-7, torch.float32: 1e-6}
 """torch's hard sigmoid has its 1/6 in single precision."""
 
@@ -352,6 +349,13 @@ def test_pre_activations_have_the_shapes_of_the_sites_and_do_not_mix_rows(case):
             torch.testing.assert_close(several[row], one[0], rtol=0, atol=1e-12)
 
 
+@cases({name: case for name, case in AFFINE.items() if case.sites == [("model#0", "relu", (6,))]})
+def test_an_in_place_relu_does_not_hide_the_pre_activation(case):
+    model, x = case.model(), case.inputs()
+    _, (seen,) = discover(model, x).pre_activations(x)
+    torch.testing.assert_close(seen, model.first(x))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "float"])
 @cases(ALL)
 def test_with_its_true_gates_the_network_is_the_model(case, dtype):
@@ -595,7 +599,7 @@ def test_the_model_and_the_random_state_stay_as_they_were(call, fails):
     model, x = case.model(), case.inputs(4)
     sites = discover(model, x)
     if fails:
-        model[3][0] = Failing()
+        model[3][0] = Failing().eval()
     model[0].head.weight.requires_grad_(False)
     model[0].head.bias.grad = torch.ones(3, dtype=torch.float64)
     handle = model[1].register_forward_hook(lambda part, args, output: None)
@@ -614,6 +618,18 @@ def test_the_model_and_the_random_state_stay_as_they_were(call, fails):
         assert (parameter.grad is None) == (name != "0.head.bias")
     assert model[0].head.bias.grad.tolist() == [1, 1, 1]
     handle.remove()
+
+
+def test_a_model_may_handle_an_error_of_its_own():
+    def forward(self: Any, x: Tensor) -> Tensor:
+        with contextlib.suppress(ZeroDivisionError):
+            self.outer(x)
+        return F.relu(self.first(x))
+
+    outer = nn.Sequential(nn.ReLU(), nn.Sequential(Failing()))
+    case = Case(lambda: Model(forward, outer=outer, first=nn.Linear(4, 6)), (4,), [])
+    names = [site.name for site in discover(case.model(), case.inputs())]
+    assert names == ["outer.0#0", "model#0"]
 
 
 def test_a_model_in_train_mode_stays_as_it_was():
@@ -656,7 +672,6 @@ NAMES = ["layer1.1#0", "layer1.3#0", "layer1.3#1", "layer10.1#0"]
         (lambda site: site.op == "hardtanh", [1, 2]),
         (lambda site: site.neurons == 5, [3]),
     ],
-    ids=repr,
 )
 def test_sites_are_selected(selection, chosen):
     sites = discover(LAYERS.model(), LAYERS.inputs())
@@ -669,7 +684,6 @@ def test_sites_are_selected(selection, chosen):
 @pytest.mark.parametrize(
     "selection",
     ["layer", "layer2", "layer1.1#1", "head", "", ["layer1", "nowhere"], [], lambda site: False],
-    ids=repr,
 )
 def test_a_selection_that_fits_nothing_lists_the_names(selection):
     with pytest.raises(InputError, match=", ".join(NAMES)):

@@ -16,9 +16,6 @@ from facetwalk.sites import discover, first_facet, pattern, pattern_of, tangents
 from facetwalk.types import InputError
 from facetwalk.zoo import random_network
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-"""torch's own, when it first loads forward-mode differentiation."""
-
 SIZES = (5, 8, 7, 6, 1)
 seeds = st.integers(0, 10**6)
 
@@ -251,7 +248,10 @@ class InPlace(nn.Module):
         return self.second(F.leaky_relu(self.relu(z - 0.5), 0.1, inplace=True))
 
 
-TANGENTS = MODELS | {"transformer": (transformer, (3, 4)), "in place": (lambda: InPlace().eval(), (4,))}
+TANGENTS = MODELS | {
+    "transformer": (transformer, (3, 4)),
+    "in place": (lambda: InPlace().eval(), (4,)),
+}
 
 
 @pytest.mark.parametrize(("build", "shape"), TANGENTS.values(), ids=TANGENTS)

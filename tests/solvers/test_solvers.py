@@ -135,6 +135,21 @@ def test_no_solver_takes_zero_steps(solver):
             solver(steps=0)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Sign(decay="nonsense"), "Sign.decay must be one of constant, linear, cosine"),
+        (lambda: Gd(normalization="l7"), "Gd.normalization must be one of none, l2, rms"),
+        (lambda: AdrGd(normals="guess"), "AdrGd.normals must be one of auto, exact, probed"),
+        (lambda: AdrGd(gate_bounds=(1, 0)), "AdrGd.gate_bounds must be"),
+        (lambda: Sign(step_size=-1), "Sign.step_size must be positive"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(make, message):
+    with pytest.raises(fw.InputError, match=message):
+        make()
+
+
 def test_gradient_is_that_of_finite_differences():
     net, space = small_classifier(), balls(3)["linf"]
     seen = []

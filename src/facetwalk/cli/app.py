@@ -29,6 +29,7 @@ class _Commands(TyperGroup):
 
 
 app = typer.Typer(
+    name="facetwalk",
     cls=_Commands,
     add_completion=False,
     invoke_without_command=True,

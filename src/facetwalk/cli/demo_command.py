@@ -12,22 +12,21 @@ from facetwalk import InputError
 from facetwalk.cli import options
 from facetwalk.cli.demo_output import show_demo, write_demo
 from facetwalk.cli.output import say
-from facetwalk.experiments.drawing import require_matplotlib
+from facetwalk.experiments.digits_demo import run
+from facetwalk.experiments.drawing import check_drawable
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for demo.json, demo.npz and demo.png.")] = Path(
         "facetwalk-demo"
     ),
-    images: Annotated[int, typer.Option(help="Test images to attack.")] = 100,
+    images: Annotated[int, typer.Option(help="Test images to attack.")] = 50,
     evaluations: Annotated[int, typer.Option(help="Gradients of each method an image.")] = 300,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Attack handwritten digits with several methods at equal numbers of gradients."""
-    from facetwalk.experiments.digits_demo import run
-
-    require_matplotlib()
+    check_drawable(out / "demo.png")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

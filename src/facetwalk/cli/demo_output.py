@@ -20,11 +20,11 @@ _COLUMNS = {
     "gradients": "{:.0f}",
     "probes": "{:,.0f}",
     "success": "{:.1%}",
-    "cross-entropy": "{:.3f}",
+    "loss": "{:.3f}",
     "margin": "{:.3f}",
-    "time": "{:.2f}",
+    "time": "{:.1f}",
 }
-_LARGEST_IS_BEST = ("success", "cross-entropy", "margin")
+_LARGEST_IS_BEST = ("success", "loss", "margin")
 
 
 def rows_of(result: DemoResult) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def rows_of(result: DemoResult) -> list[dict[str, Any]]:
             "gradients": attack.gradients.double().mean().item(),
             "probes": attack.probes.double().mean().item(),
             "success": attack.fooled.double().mean().item(),
-            "cross-entropy": attack.cross_entropy.mean().item(),
+            "loss": attack.cross_entropy.mean().item(),
             "margin": attack.margin.mean().item(),
             "time": attack.seconds / sign.seconds,
         }
@@ -49,9 +49,9 @@ def show_demo(result: DemoResult) -> None:
     rows = rows_of(result)
     best = {name: max(row[name] for row in rows) for name in _LARGEST_IS_BEST}
     say(
-        f"{len(result.images)} test images, every pixel within {EPS}; gradients and probes are "
-        "per image,",
-        "cross-entropy and margin are means, time is relative to Sign.",
+        f"{len(result.images)} test images, each pixel within {EPS} of the original.",
+        "Gradients and probes are per image; loss is the mean cross-entropy; time is",
+        "relative to Sign.",
     )
     cells: list[Sequence[str | Text]] = [
         [

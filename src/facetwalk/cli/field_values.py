@@ -39,7 +39,9 @@ def described(kind: Any) -> str:
         if str in get_args(kind):
             return "all | last | name,name,..."
         return " | ".join(map(described, get_args(kind)))
-    return {bool: "true | false", NoneType: "none"}.get(kind, kind.__name__)
+    if kind is NoneType:
+        return printed(None)
+    return "true | false" if kind is bool else str(kind.__name__)
 
 
 def parsed(text: str, kind: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from facetwalk import InputError, __version__
 from facetwalk.cli.json_values import plain
 
 _TORCH_FILES = (".pt", ".pth")
+READABLE = (".npy", ".npz", *_TORCH_FILES)
 
 
 def read_tensor(path: Path) -> Tensor:
-    """The one array of an `.npy`, `.npz` or `.pt` file."""
-    if path.suffix not in (".npy", ".npz", *_TORCH_FILES):
-        raise InputError(f"{path} must be an .npy, .npz or .pt file")
+    """The one array of a file."""
+    if path.suffix not in READABLE:
+        raise InputError(f"{path} must be a file of a known kind: {', '.join(READABLE)}")
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
@@ -64,11 +66,13 @@ def read_inputs(path: Path, shape: tuple[int, ...]) -> Tensor:
 
 def check_writable(*paths: Path | None) -> None:
     """Refuse files that cannot be written, before the work whose results they would hold."""
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
+    for path in filter(None, paths):
+        if not path.parent.is_dir():
             raise InputError(f"there is no folder {path.parent} to write {path.name} to")
-        if path is not None and path.is_dir():
-            raise InputError(f"{path} is a folder; give the name of a file")
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: give the name of a file")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise InputError(f"{path} may not be written: choose another place")
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def inspect(
         x, points = digits("test")[0], "test images"
     else:
         x, points = _sample(space, samples, seed), f"random points of the box {low:g} {high:g}"
-    inspection = inspect_model(loaded.model, x, _sample(space, 1, seed))
+    inspection = inspect_model(loaded.model, x, _sample(space, 1, seed, stream=1))
     about = {
         "model": loaded.name,
         "input_shape": loaded.input_shape,
@@ -59,9 +59,10 @@ def inspect(
         write_json(json, about | _as_data(inspection))
 
 
-def _sample(space: Box, count: int, seed: int) -> Tensor:
+def _sample(space: Box, count: int, seed: int, stream: int = 0) -> Tensor:
+    """Random points `(count, *shape)`; another stream gives others."""
     seeds = seed + torch.arange(count)
-    return space.sample(Streams.from_seeds(seeds, torch.zeros_like(seeds)))
+    return space.sample(Streams.from_seeds(seeds, torch.full_like(seeds, stream)))
 
 
 def _show(about: dict[str, Any], inspection: Inspection) -> None:

@@ -21,7 +21,7 @@ from facetwalk.cli.output import say
 from facetwalk.cli.solver_choice import SolverOptions, make_solver
 from facetwalk.cli.space_choice import Pair, SpaceOptions, make_space
 from facetwalk.cli.trace_figure import draw_trace
-from facetwalk.experiments.drawing import require_matplotlib, save_figure
+from facetwalk.experiments.drawing import check_drawable, save_figure
 
 
 def maximize(
@@ -82,7 +82,7 @@ def maximize(
     """Find inputs of a network with a high objective."""
     check_writable(json, save, figure)
     if figure is not None:
-        require_matplotlib()
+        check_drawable(figure)
     loaded = make_model(model, seed, shape, device)
     problem = facetwalk.Problem(
         loaded.model,
@@ -115,7 +115,8 @@ def maximize(
         }
         write_json(json, asked | as_data(result, solver) | {"notes": notes})
     if save is not None:
-        np.save(save, result.x.cpu().numpy())
+        with save.open("wb") as file:  # np.save would add .npy to other names
+            np.save(file, result.x.cpu().numpy())
     if figure is not None:
         save_figure(draw_trace(result, solver), figure)
 

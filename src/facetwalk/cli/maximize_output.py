@@ -19,16 +19,14 @@ _ENTRIES = 16
 def show_result(result: Result, solver: str, starts: int) -> None:
     """Print a row a problem, small inputs, and how they were found."""
     passes = result.evaluations
+    counts = (passes.backward, passes.forward, passes.probe)
     rows = [
         [
             str(problem),
             _short(result.initial_value[problem].item()),
             _short(result.value[problem].item()),
             str(result.status[problem]),
-            *(
-                f"{int(kind[problem]):,}"
-                for kind in (passes.backward, passes.forward, passes.probe)
-            ),
+            *(f"{int(count[problem]):,}" for count in counts),
         ]
         for problem in range(min(len(result.value), _ROWS))
     ]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from facetwalk import InputError, objectives
-from facetwalk.cli.files import read_tensor
+from facetwalk.cli.files import READABLE, read_tensor
 from facetwalk.objectives import Objective
 
 _SIGNS = {"output": 1, "-output": -1}
@@ -55,5 +55,10 @@ def _index(text: str, index: str) -> int:
 def _labels(text: str) -> Tensor:
     try:
         return torch.tensor([int(label) for label in text.split(",")])
-    except ValueError:
+    except ValueError as error:
+        if Path(text).suffix not in READABLE:
+            raise InputError(
+                f"the labels {text!r} must be classes, as in 3 or 3,5,8, or a file "
+                f"({', '.join(READABLE)}) that holds them"
+            ) from error
         return read_tensor(Path(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -17,6 +18,13 @@ def say(*lines: str) -> None:
         console.print(line)
 
 
+def say_wrapped(text: str, indent: int = 0) -> None:
+    """Print plain text in lines that fit; words such as names are never broken."""
+    space = " " * indent
+    width = Console().width
+    say(*wrap(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False))
+
+
 def show_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
@@ -27,7 +35,7 @@ def show_table(
 
     A cell that does not fit goes on in the next line; nothing is cut off.
     """
-    table = Table(box=box.SIMPLE)
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for name in columns:
         justify = "left" if name in words else "right"
         table.add_column(Text(name), justify=justify, overflow="fold")
@@ -36,4 +44,7 @@ def show_table(
     if total is not None:
         table.add_section()
         table.add_row(*map(Text, total))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print()
+    console.print(table)
+    console.print()

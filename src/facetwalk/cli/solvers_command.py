@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from facetwalk.cli import options
 from facetwalk.cli.field_values import printed
 from facetwalk.cli.files import check_writable, write_json
+from facetwalk.cli.output import say_wrapped
 from facetwalk.cli.solver_choice import solver_class
 from facetwalk.cli.solver_docs import FieldDoc, SolverDoc, document
 from facetwalk.solvers import BY_NAME
@@ -39,19 +39,19 @@ def _show(doc: SolverDoc) -> None:
     console = Console(highlight=False)
     passes = "1 gradient" if doc.gradients_per_step == 1 else f"{doc.gradients_per_step} gradients"
     console.print(Text.assemble((doc.name, "bold"), f"  ({passes} a step)"))
-    console.print(Text(doc.summary))
+    say_wrapped(doc.summary)
     for field in doc.fields:
-        console.print(Padding(_line(field), (0, 0, 0, 2)))
-        console.print(Padding(Text(field.doc), (0, 0, 0, 6)))
+        console.print(_line(field))
+        say_wrapped(field.doc, indent=6)
     if doc.name == "adr-gd":
         for option, names in _OF_ADR_GD.items():
-            console.print(Padding(Text(f"{option}: {', '.join(names)}"), (0, 0, 0, 2)))
+            say_wrapped(f"{option}: {', '.join(names)}", indent=2)
     console.print()
 
 
 def _line(field: FieldDoc) -> Text:
     allowed = f"({field.type})" if field.settable else "(fixed)"
-    return Text.assemble((field.name, "cyan"), f" = {printed(field.default)}  {allowed}")
+    return Text.assemble("  ", (field.name, "cyan"), f" = {printed(field.default)}  {allowed}")
 
 
 def _as_data(doc: SolverDoc) -> dict[str, Any]:

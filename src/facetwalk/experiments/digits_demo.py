@@ -19,6 +19,8 @@ EPS = 0.2
 
 RESTARTS = 5
 
+_PRESETS = ("paper", "released-attack")
+
 _EVEN_SPLIT = RESTARTS * AdrGd.gradients_per_step
 
 
@@ -111,11 +113,10 @@ def methods(evaluations: int) -> tuple[Method, ...]:
     return (
         Method("FGSM", Fgsm()),
         Method("Sign", Sign(steps=evaluations)),
-        Method(f"Sign, {RESTARTS} starts", Sign(steps=each), RESTARTS),
+        Method(f"Sign ({RESTARTS} starts)", Sign(steps=each), RESTARTS),
         Method("APGD", Apgd(steps=evaluations)),
-        Method(f"APGD, {RESTARTS} starts", Apgd(steps=each), RESTARTS),
-        Method("ADR-GD, paper", _adr_gd("paper", evaluations)),
-        Method("ADR-GD, released-attack", _adr_gd("released-attack", evaluations)),
+        Method(f"APGD ({RESTARTS} starts)", Apgd(steps=each), RESTARTS),
+        *(Method(f"ADR-GD ({preset})", _adr_gd(preset, evaluations)) for preset in _PRESETS),
     )
 
 
@@ -128,7 +129,7 @@ def _adr_gd(preset: str, evaluations: int) -> AdrGd:
 
 
 def run(
-    images: int = 100, evaluations: int = 300, seed: int = 0, progress: bool = False
+    images: int = 50, evaluations: int = 300, seed: int = 0, progress: bool = False
 ) -> DemoResult:
     """Attack the first `images` test images that the network classifies correctly."""
     chosen = methods(evaluations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from facetwalk.experiments.digits_demo import EPS, DemoResult
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = 8
 _RIGHT, _WRONG = "#1a7f37", "#cf222e"
+_DIFFERENCES = "RdBu_r"
+_REACH = 1.25 * EPS
+"""Where the colours of differences end: beyond any difference, so that none is all but black."""
 
 
 def draw_digits(result: DemoResult) -> Figure:
@@ -23,23 +26,27 @@ def draw_digits(result: DemoResult) -> Figure:
     attack = result.strongest
     shown = _chosen(attack.fooled, result.labels)
     confidence, predicted = attack.logits.softmax(1).max(1)
-    figure = blank_figure(1.25 * len(shown) + 0.9, 4.6)
-    grid: Any = figure.subplots(3, len(shown), squeeze=False)
+    figure = blank_figure(10.9, 4.6)
+    grid: Any = figure.subplots(3, _COLUMNS)
+    for axes in grid[:, len(shown) :].flat:
+        axes.set_axis_off()
     for column, image in enumerate(shown):
-        clean, found = result.images[image, 0], attack.x[image, 0]
+        clean, found = result.images[image, 0].numpy(), attack.x[image, 0].numpy()
         label, guess = int(result.labels[image]), int(predicted[image])
         _show(grid[0, column], clean, f"{label}", _RIGHT)
         color = _WRONG if guess != label else _RIGHT
         _show(grid[1, column], found, f"{guess}  ({confidence[image]:.0%})", color)
-        difference = grid[2, column].imshow(found - clean, cmap="RdBu_r", vmin=-EPS, vmax=EPS)
+        grid[2, column].imshow(found - clean, cmap=_DIFFERENCES, vmin=-_REACH, vmax=_REACH)
         _bare(grid[2, column])
     for row, name in zip(grid[:, 0], ("digit", "attacked", "difference"), strict=True):
         row.set_ylabel(name, fontsize=12)
-    scale = figure.colorbar(difference, ax=grid[2].tolist(), ticks=[-EPS, 0, EPS], pad=0.01)
+    scale = figure.colorbar(
+        grid[2, 0].images[0], ax=grid[2].tolist(), ticks=[-EPS, 0, EPS], pad=0.01
+    )
     scale.outline.set_visible(False)
     figure.suptitle(
-        f"No pixel moves by more than {EPS}, and the network reads another digit  "
-        f"({attack.method.name}, {result.evaluations} gradients)",
+        f"No pixel moves by more than {EPS}: digits attacked by {attack.method.name}, "
+        f"{result.evaluations} gradients each",
         fontsize=13,
     )
     return figure
@@ -57,7 +64,7 @@ def _chosen(fooled: Tensor, labels: Tensor) -> list[int]:
     return sorted(order, key=lambda image: rank[image])[:_COLUMNS]
 
 
-def _show(axes: Axes, image: Tensor, title: str, color: str) -> None:
+def _show(axes: Axes, image: np.ndarray, title: str, color: str) -> None:
     axes.imshow(image, cmap="gray_r", vmin=0, vmax=1)
     axes.set_title(title, fontsize=12, color=color)
     _bare(axes)

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 _DOTS_PER_INCH = 160
 
 
-def require_matplotlib() -> None:
-    """Raise `MissingExtraError` where figures cannot be drawn."""
+def check_drawable(path: Path) -> None:
+    """Refuse a figure that cannot be drawn or written, before the work that it would show."""
     try:
-        import matplotlib.figure  # noqa: F401
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError as error:
         raise MissingExtraError("drawing figures", "demo") from error
+    formats = FigureCanvasAgg.get_supported_filetypes()
+    if path.suffix.removeprefix(".") not in formats:
+        raise InputError(f"{path} must end with .{', .'.join(formats)}")
 
 
 def blank_figure(width: float, height: float) -> Figure:
     """A figure of this size in inches, whose parts find room beside each other."""
-    require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -34,7 +36,4 @@ def blank_figure(width: float, height: float) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format that the file's name ends with, `.png` for most uses."""
-    formats = figure.canvas.get_supported_filetypes()
-    if path.suffix.removeprefix(".") not in formats:
-        raise InputError(f"{path} must end with .{', .'.join(formats)}")
     figure.savefig(path, dpi=_DOTS_PER_INCH)

@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
+from facetwalk.models import require_eval
 from facetwalk.sites.interception import Interception
 from facetwalk.types import InputError, ModelError
 
 _COPIES = 3
 """Discovery runs a batch of this size: its first dimension shows which sites keep the batch."""
 
-SiteSelection = str | Iterable[str] | Callable[["Site"], bool]
-"""`"all"`, `"last"`, names of sites or of modules that hold them, or a predicate on sites."""
+_ROUNDING = 1e-4
+"""By how much, as a share of the largest entry, a row may change with the rows beside it."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,16 @@ class Site:
     """Shape of the pre-activation for one input."""
     number: int
     """Position among all hinges that one call of the model evaluates."""
+    overwritten: bool = False
+    """Whether the model changes the pre-activation in place later on."""
 
     @property
     def neurons(self) -> int:
         return math.prod(self.shape)
+
+
+SiteSelection = str | Iterable[str] | Callable[[Site], bool]
+"""`"all"`, `"last"`, names of sites or of modules that hold them, or a predicate on sites."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class Sites:
                     f"site {self.sites[i].name} had shape {self.sites[i].shape} for one input "
                     f"when it was discovered and sees {tuple(z.shape)} for {len(x)} inputs now"
                 )
+            if self.sites[i].overwritten:
+                z = z.clone()
             return replacement(i, z.reshape(rows)).reshape(z.shape)
 
         mode = Interception(replace_one)
@@ -169,7 +178,7 @@ def _answers_to(site: Site, name: str) -> bool:
 
 
 def discover(model: nn.Module, x: Tensor) -> Sites:
-    """Find the sites of `model`, by running it once on the first row of `x`, `(B, *shape)`.
+    """Find the sites of `model`, by running it on copies of the first row of `x`, `(B, *shape)`.
 
     >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).eval()
     >>> [(site.name, site.shape) for site in discover(net, torch.zeros(1, 3))]
@@ -181,8 +190,8 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             "the model is (or holds) a TorchScript module, whose ReLUs cannot be seen: "
             "pass the Python module it was made from"
         )
-    leaf = x[:1].detach().repeat(_COPIES, *[1] * (x.ndim - 1)).requires_grad_()
-    seen: list[Site] = []
+    require_eval(model)
+    found: list[tuple[Site, Tensor, int]] = []
     calls: dict[str, int] = {}
 
     def record(number: int, z: Tensor) -> Tensor:
@@ -190,18 +199,38 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             path = paths[-1] or "model"
             calls[path] = calls.get(path, -1) + 1
             name = f"{path}#{calls[path]}"
-            seen.append(Site(name, mode.op_name, _shape_of_one(name, z), number))
+            found.append((Site(name, mode.op_name, _shape_of_one(name, z), number), z, z._version))
         return torch.relu(z)
 
     mode = Interception(record)
-    with _module_paths(model) as paths, torch.enable_grad(), mode:
-        model(leaf.clone())
-    if not seen:
-        raise ModelError(
-            "no ReLU was found between the input and the output of the model; "
-            "a solver that needs none, such as Sign, still works"
-        )
-    return Sites(model, tuple(seen), mode.count)
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = x[:1].detach().repeat(_COPIES, *[1] * (x.ndim - 1)).requires_grad_()
+        with _module_paths(model) as paths, mode:
+            model(leaf.clone())
+        if not found:
+            raise ModelError(
+                "no ReLU was found between the input and the output of the model; "
+                "a solver that needs none, such as Sign, still works"
+            )
+        kept = [replace(site, overwritten=z._version != version) for site, z, version in found]
+        sites = Sites(model, tuple(kept), mode.count)
+        _check_rows_are_independent(sites, leaf.detach())
+    return sites
+
+
+def _check_rows_are_independent(sites: Sites, copies: Tensor) -> None:
+    """Change the last of several rows: no site may see it in another row."""
+    changed = copies.clone()
+    changed[-1] += 1
+    with torch.no_grad():
+        _, before = sites.pre_activations(copies)
+        _, after = sites.pre_activations(changed)
+    for site, a, b in zip(sites, before, after, strict=True):
+        if not bool(((a - b)[:-1].abs() <= _ROUNDING * a.abs().max()).all()):
+            raise ModelError(
+                f"at site {site.name} one input of a batch changes what another sees: the first "
+                "dimension must be the batch all the way (for a transformer: batch_first=True)"
+            )
 
 
 def _without_compilation(model: nn.Module) -> nn.Module:
@@ -215,7 +244,7 @@ def _shape_of_one(name: str, z: Tensor) -> tuple[int, ...]:
             "dimension must be the batch (for a transformer: batch_first=True)"
         )
     fold = z.shape[0] // _COPIES
-    return tuple(z.shape[1:]) if fold == 1 else (fold, *z.shape[1:])
+    return (tuple(z.shape[1:]) or (1,)) if fold == 1 else (fold, *z.shape[1:])
 
 
 def _depends_on(tensor: Tensor, leaf: Tensor) -> bool:

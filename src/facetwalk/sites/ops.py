@@ -40,13 +40,29 @@ def _relu(hinge: Hinge, h: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _clamp(hinge: Hinge, h: Tensor, min: Any = None, max: Any = None) -> Tensor | None:
-    bounds = [bound for bound in (min, max) if bound is not None]
-    if not bounds or any(not isinstance(b, Tensor) and abs(b) >= _GUARD for b in bounds):
+    low, high = (None if _is_guard(bound) else bound for bound in (min, max))
+    if low is None and high is None:
         return None
-    if min is None:
-        return h - hinge(h - max)
-    above = hinge(h) if not isinstance(min, Tensor) and min == 0 else min + hinge(h - min)
-    return above if max is None else above - hinge(h - max)
+    if low is not None and high is not None:
+        low = _smaller(low, high)  # torch gives max where the bounds cross
+    inside = h
+    if low is not None:
+        inside = hinge(h) if not isinstance(low, Tensor) and low == 0 else low + hinge(h - low)
+    if high is not None:
+        inside = inside - hinge(h - high)
+    if _is_guard(min):
+        inside = inside.clamp(min=min)
+    return inside.clamp(max=max) if _is_guard(max) else inside
+
+
+def _is_guard(bound: Any) -> bool:
+    return not isinstance(bound, Tensor) and bound is not None and abs(bound) >= _GUARD
+
+
+def _smaller(low: Any, high: Any) -> Any:
+    if not isinstance(low, Tensor) and not isinstance(high, Tensor):
+        return low if low <= high else high
+    return torch.minimum(torch.as_tensor(low), torch.as_tensor(high))
 
 
 def _clamp_min(hinge: Hinge, h: Tensor, min: Any) -> Tensor | None:
@@ -110,12 +126,16 @@ def _abs(hinge: Hinge, h: Tensor) -> Tensor:
     return 2 * hinge(h) - h
 
 
-def _maximum(hinge: Hinge, h: Tensor, other: Any = None, **options: Any) -> Tensor | None:
-    return other + hinge(h - other) if isinstance(other, Tensor) and not options else None
+def _maximum(hinge: Hinge, h: Tensor, other: Any = None, *reduction: Any, **named: Any) -> Any:
+    if not isinstance(other, Tensor) or reduction or named:
+        return None  # a maximum over a dimension
+    return other + hinge(h - other)
 
 
-def _minimum(hinge: Hinge, h: Tensor, other: Any = None, **options: Any) -> Tensor | None:
-    return h - hinge(h - other) if isinstance(other, Tensor) and not options else None
+def _minimum(hinge: Hinge, h: Tensor, other: Any = None, *reduction: Any, **named: Any) -> Any:
+    if not isinstance(other, Tensor) or reduction or named:
+        return None
+    return h - hinge(h - other)
 
 
 def _entries() -> dict[Any, Op]:

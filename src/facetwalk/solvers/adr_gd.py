@@ -144,7 +144,8 @@ class AdrGd(Solver):
     probes: int = 8
     """Random directions for each probed estimate."""
     normals_every: int | None = None
-    """Steps between two estimates; by default 1 if exact and 25 if probed."""
+    """Steps between two estimates; by default 25 if probed, and if exact as many as keep the cost
+    at 16 probes a step."""
 
     objective_moves_gates: bool = True
     """False is ablation M1: the objective's gradient does not reach the gates."""
@@ -184,6 +185,10 @@ class AdrGd(Solver):
         require_positive(
             self, "step_size", "gate_step", "sharpness", "noise_period", "probes", "normal_floor"
         )
+        for name in ("gate_bounds", "weight_bounds"):
+            low, high = getattr(self, name)
+            if not low < high:
+                raise InputError(f"AdrGd.{name} must be (low, high) with low < high")
 
     @classmethod
     def preset(cls, name: str) -> Self:
@@ -209,8 +214,9 @@ class AdrGd(Solver):
 
     def init(self, task: Task, x: Tensor) -> AdrGdState:
         sites = discover(task.model, x)
-        affine = self._is_affine(task, sites)
+        affine, whole = self._is_affine(task, sites), len(sites)
         sites = sites.select(self.sites)
+        affine = affine and len(sites) == whole  # ReLUs that are not selected do not freeze
         eta = self._matching_gates(task, sites, x)
         weight = torch.full((len(x),), self.penalty_weight, dtype=x.dtype, device=x.device)
         return AdrGdState(
@@ -332,7 +338,7 @@ class AdrGd(Solver):
 
     def _with_fresh_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         exact = normals.resolve(self.normals, state.x[0].numel()) == "exact"
-        every = self.normals_every or (1 if exact else 25)
+        every = self.normals_every or (-(-state.x[0].numel() // 16) if exact else 25)
         if not self.normalize_by_normals or t == 0 or t % every:
             return state
         estimate = self._estimate(task, state.sites, state.x, state.eta, state.affine, t)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol
+from functools import cache
+from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -89,6 +90,12 @@ class Solver(ABC):
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise InputError(f"steps must be at least 1; it is {self.steps}")
+        for name, choices in _choices(type(self)).items():
+            if getattr(self, name) not in choices:
+                raise InputError(
+                    f"{type(self).__name__}.{name} must be one of {', '.join(choices)}; "
+                    f"it is {getattr(self, name)!r}"
+                )
 
     @abstractmethod
     def init(self, task: Task, x: Tensor) -> Any:
@@ -97,6 +104,13 @@ class Solver(ABC):
     @abstractmethod
     def step(self, task: Task, state: Any, t: int) -> tuple[Any, Tensor]:
         """Evaluate at `state.x` and move on: the next state, and the scores `(B,)` there."""
+
+
+@cache
+def _choices(solver: type[Solver]) -> dict[str, tuple[str, ...]]:
+    """The words that each field with a closed set of them may have."""
+    hints = get_type_hints(solver)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def decayed(decay: Decay, t: int, steps: int) -> float:

@@ -1,0 +1,95 @@
+import math
+from dataclasses import fields
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facetwalk.cli.field_values import described, field_types, parsed, printed
+from facetwalk.solvers import BY_NAME, AdrGd, Solver
+from facetwalk.types import InputError
+
+TYPES = {
+    described(kind): kind
+    for solver in BY_NAME.values()
+    for kind in (field_types(solver)[field.name] for field in fields(solver))
+}
+"""The type of every field of every solver, under what is said about it."""
+NAMES = st.text("abcdefgh.#0123", min_size=1)
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value that a field of this type can have."""
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple:
+        return st.tuples(*map(values, get_args(kind)))
+    if str in get_args(kind):
+        return NAMES | st.lists(NAMES, min_size=1).map(tuple)
+    if NoneType in get_args(kind):
+        return st.none() | st.integers()
+    return {int: st.integers(), bool: st.booleans(), float: st.floats(allow_nan=False)}[kind]
+
+
+@pytest.mark.parametrize("kind", TYPES.values(), ids=TYPES.keys())
+@given(data=st.data())
+def test_what_is_printed_is_parsed_back(kind, data):
+    value = data.draw(values(kind))
+    again = parsed(printed(value), kind)
+    assert again == value
+    assert type(again) is type(value)
+
+
+@pytest.mark.parametrize("solver", BY_NAME.values(), ids=BY_NAME.keys())
+def test_defaults_are_printed_and_parsed_back(solver: type[Solver]):
+    types = field_types(solver)
+    for field in fields(solver):
+        value = getattr(solver(), field.name)
+        assert parsed(printed(value), types[field.name]) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("7", "steps", 7),
+        ("1e-3", "step_size", 0.001),
+        ("3", "step_size", 3.0),
+        ("false", "perturb", False),
+        ("0.3,0.7", "gate_bounds", (0.3, 0.7)),
+        ("-1,inf", "weight_bounds", (-1.0, math.inf)),
+        ("none", "normals_every", None),
+        ("25", "normals_every", 25),
+        ("probed", "normals", "probed"),
+        ("last", "sites", "last"),
+        ("1#0,3#0", "sites", ("1#0", "3#0")),
+    ],
+)
+def test_values_as_users_write_them(text, field, value):
+    again = parsed(text, field_types(AdrGd)[field])
+    assert again == value
+    assert type(again) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("7.5", "steps"),
+        ("", "steps"),
+        ("none", "steps"),
+        ("much", "step_size"),
+        ("nan", "step_size"),
+        ("yes", "perturb"),
+        ("0.3", "gate_bounds"),
+        ("0.3,0.5,0.7", "gate_bounds"),
+        ("0.3;0.7", "gate_bounds"),
+        ("never", "normals_every"),
+        ("Exact", "normals"),
+    ],
+)
+def test_other_texts_are_refused(text, field):
+    kind = field_types(AdrGd)[field]
+    with pytest.raises(InputError) as caught:
+        parsed(text, kind)
+    assert described(kind) in str(caught.value)
