@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from facetwalk import InputError, sites
+from facetwalk import InputError
 from facetwalk.solvers import Solver
 
 _WORDS = {"true": True, "false": False}
@@ -13,7 +13,7 @@ _WORDS = {"true": True, "false": False}
 
 def field_types(solver: type[Solver]) -> dict[str, Any]:
     """The type of each field of a solver."""
-    return get_type_hints(solver, localns=vars(sites))
+    return get_type_hints(solver)
 
 
 def printed(value: object) -> str:

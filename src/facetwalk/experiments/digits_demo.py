@@ -125,11 +125,12 @@ def _adr_gd(preset: str, evaluations: int) -> AdrGd:
         AdrGd.for_experiment("mnist-untargeted", preset),
         steps=evaluations // AdrGd.gradients_per_step,
         record_only_noise_steps=False,
+        normals="probed",
     )
 
 
 def run(
-    images: int = 50, evaluations: int = 300, seed: int = 0, progress: bool = False
+    images: int = 200, evaluations: int = 300, seed: int = 0, progress: bool = False
 ) -> DemoResult:
     """Attack the first `images` test images that the network classifies correctly."""
     chosen = methods(evaluations)
