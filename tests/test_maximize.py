@@ -224,6 +224,7 @@ class TestOwnParts:
             TwoHeads().eval(), lambda out: out["scores"][:, 0], fw.Box(-1, 1, shape=(6,))
         )
         assert fw.maximize(problem, solver=QUICK).value.item() > 0
+        assert fw.maximize(problem, solver=AdrGd(steps=20)).value.item() > 0
 
     def test_a_space_of_ones_own(self):
         @dataclass(frozen=True)

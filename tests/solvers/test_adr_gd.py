@@ -240,3 +240,39 @@ def test_recording_only_noise_steps_ignores_the_others():
 def test_settings_that_cannot_work_are_refused(field):
     with pytest.raises(fw.InputError, match=f"AdrGd.{field} must be positive"):
         AdrGd(**{field: 0})
+
+
+class InPlace(nn.Module):
+    """Adds in place before and after its ReLUs, as residual networks do."""
+
+    def __init__(self, in_place: bool):
+        super().__init__()
+        self.layers = nn.ModuleList(list(fully_connected()[0])[::2])
+        self.in_place = in_place
+
+    def forward(self, x):
+        first, second, third = self.layers
+        h = first(x)
+        y = nn.functional.relu(h)
+        if self.in_place:
+            h += 1
+            y += 0.5
+            y = second(y).relu_()
+            y *= 2
+            y += h[:, :1]
+        else:
+            h = h + 1
+            y = 2 * torch.relu(second(y + 0.5)) + h[:, :1]
+        return third(y)
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_work_in_place_changes_nothing(preset):
+    _, objective, space = fully_connected()
+    solver = replace(AdrGd.preset(preset), steps=30)
+    walks = [
+        trajectory(fw.Problem(InPlace(flag).eval(), objective, space), solver, 0)[0]
+        for flag in (False, True)
+    ]
+    assert all(torch.allclose(a, b, atol=1e-8) for a, b in zip(*walks, strict=True))
+    assert (walks[0][-1] - walks[0][0]).abs().max() > 0.05

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from facetwalk import normals, surrogate
-from facetwalk.batching import per_row, row_norm, unit_rows
+from facetwalk.batching import map_tensors, per_row, row_norm, unit_rows
 from facetwalk.normals import NormalsMethod, RunningNormals
 from facetwalk.sites import Sites, SiteSelection, audit, discover
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
@@ -287,7 +287,8 @@ class AdrGd(Solver):
             outputs = sites.run(
                 both, lambda i, z: _HalfGated.apply(z.flatten(1), gates[i], crossings)
             )
-            loss = -task.objective(self._scaled(outputs[rows:])).sum()
+            of_surrogate = map_tensors(lambda y: self._scaled(y[rows:]), outputs)
+            loss = -task.objective(of_surrogate).sum()
         norms = self._norms(state, gate)
         h = torch.cat([crossing.plain for crossing in crossings], 1)
         pull = surrogate.counted_pull(
@@ -305,7 +306,7 @@ class AdrGd(Solver):
         if self._divides_by_normal:
             by_objective = by_objective / _normal_of(by_objective)
         with torch.no_grad():
-            value = task.objective(outputs[:rows])
+            value = task.objective(map_tensors(lambda y: y[:rows], outputs))
         of_x = torch.nan_to_num(by_objective + by_penalty, nan=0.0)
         return Gradients(value, of_x, of_eta, penalty=cost.sum(1))
 
