@@ -32,7 +32,7 @@ def test_adr_gd_keeps_its_best_point_like_the_others():
     expected = AdrGd.for_experiment("mnist-untargeted", "released-attack")
     changed = {"steps": 10, "record_only_noise_steps": False, "normals": "probed"}
     assert presets[1] == replace(expected, **changed)
-    assert presets[0] == replace(AdrGd.for_experiment("mnist-untargeted"), steps=10)
+    assert presets[0] == replace(AdrGd.for_experiment("mnist-untargeted"), **changed)
 
 
 @pytest.mark.parametrize("evaluations", [-10, 0, 15, 1])
