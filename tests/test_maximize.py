@@ -211,6 +211,24 @@ class TestOwnParts:
         ours = fw.maximize(fw.Problem(net, fw.objectives.Output(1, sign=-1), space), solver=QUICK)
         assert torch.equal(own.x, ours.x)
 
+    def test_an_objective_of_ones_own_may_hold_numbers_and_rows(self):
+        @dataclass(frozen=True, eq=False)
+        class Weighted(fw.objectives.Objective):
+            scale: torch.Tensor
+            index: torch.Tensor
+
+            def __call__(self, outputs):
+                return self.scale * outputs.gather(1, self.index[:, None]).squeeze(1)
+
+        net, space = classifier(), fw.Box(-1, 1, shape=(6,))
+        index = torch.tensor([2, 0, 1])
+        own = Weighted(torch.tensor(-3.0), index)
+        together = fw.maximize(fw.Problem(net, own, space), solver=QUICK, starts=2, batch_size=4)
+        for b, output in enumerate(index.tolist()):
+            alone = fw.Problem(net, fw.objectives.Output(output, sign=-1), space)
+            value = fw.maximize(alone, solver=QUICK, starts=2, seed=b).value
+            assert torch.allclose(3 * value[0], together.value[b])
+
     def test_a_function_may_take_any_output(self):
         class TwoHeads(nn.Module):
             def __init__(self):

@@ -41,8 +41,10 @@ def map_tensors(function: Callable[[Tensor], Tensor], tree: T) -> T:
 
 
 def take_rows(tree: T, rows: Tensor) -> T:
-    """Keep `rows` of every tensor; tensors with one row serve all and stay as they are."""
-    return map_tensors(lambda t: t if t.shape[0] == 1 else t[rows.to(t.device)], tree)
+    """Keep `rows` of every tensor; numbers and tensors with one row serve all and stay."""
+    return map_tensors(
+        lambda t: t if t.ndim == 0 or t.shape[0] == 1 else t[rows.to(t.device)], tree
+    )
 
 
 def keep_rows(tree: T, rows: Tensor) -> T:

@@ -130,13 +130,10 @@ def run_chunk(
             if bool(reached.any()):
                 record.count(rows.problem[reached], task.passes)
                 active = (~reached).nonzero().squeeze(1)
-                task, state, rows = (
-                    task.select(active),
-                    keep_rows(state, active),
-                    keep_rows(rows, active),
-                )
                 if not len(active):
                     return
+                task = task.select(active)
+                state, rows = keep_rows(state, active), keep_rows(rows, active)
     rows.improve(state.x, task.value(state.x))
     record.note_trace(rows, solver.steps - 1)
     record.absorb(rows)

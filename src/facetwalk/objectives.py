@@ -34,7 +34,8 @@ class Objective(ABC):
     def count(self) -> int:
         """The number of problems that the objective's own data describe; 1 fits any number."""
         values = [getattr(self, field.name) for field in fields(self)]  # pyright: ignore
-        return max((len(value) for value in values if isinstance(value, Tensor)), default=1)
+        tensors = [value for value in values if isinstance(value, Tensor) and value.ndim]
+        return max(map(len, tensors), default=1)
 
     def select(self, rows: Tensor) -> Self:
         """The objectives of some problems, in the order of `rows` (int64)."""
