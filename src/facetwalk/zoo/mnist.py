@@ -1,4 +1,4 @@
-"""The paper's small convolutional network for MNIST."""
+"""Small convolutional networks for MNIST: the paper's, and one with strided convolutions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ class MnistCnn(nn.Module):
     Parameter names are those of the authors' released weights, which load as they are.
     Pixels are in [0, 1], not normalised.
     """
+
+    input_shape = (1, 28, 28)
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,3 +28,24 @@ class MnistCnn(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.fc_layer(self.ConvLayers(x).flatten(1))
+
+
+class MnistStrided(nn.Sequential):
+    """Wong and Kolter's network, 4,804 ReLU neurons; logits `(B, 10)` of `(B, 1, 28, 28)`.
+
+    Pixels are in [0, 1], not normalised.
+    """
+
+    input_shape = (1, 28, 28)
+
+    def __init__(self) -> None:
+        super().__init__(
+            nn.Conv2d(1, 16, 4, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 4, stride=2, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(1568, 100),
+            nn.ReLU(),
+            nn.Linear(100, 10),
+        )

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from facetwalk.types import MissingExtraError
+from facetwalk.zoo import adversarial
+from facetwalk.zoo.adversarial import perturb
 from facetwalk.zoo.digits import WEIGHTS, DigitsNet, digits
 
 TRAINING_RADIUS = 0.15
@@ -23,23 +25,6 @@ _LEARNING_RATE = 2e-3
 _TRAINING_STEPS = 8
 _ATTACK_STEPS = 100
 _ATTACK_RESTARTS = 5
-
-
-def perturb(
-    net: nn.Module, images: Tensor, labels: Tensor, radius: float, steps: int, generator: Generator
-) -> Tensor:
-    """Images `(B, 1, 8, 8)` in [0, 1] within `radius` that raise the cross-entropy.
-
-    Sign-gradient ascent from a random start; the step decays linearly from `2 * radius`.
-    """
-    low, high = (images - radius).clamp(min=0), (images + radius).clamp(max=1)
-    x = low + (high - low) * torch.rand(images.shape, generator=generator)
-    for step in range(steps):
-        x.requires_grad_()
-        (gradient,) = torch.autograd.grad(F.cross_entropy(net(x), labels, reduction="sum"), x)
-        size = 2 * radius * (1 - step / steps)
-        x = (x.detach() + size * gradient.sign()).clamp(low, high)
-    return x
 
 
 def train(
@@ -69,20 +54,19 @@ def train_digits_net(seed: int) -> DigitsNet:
 
 def clean_accuracy(net: nn.Module) -> float:
     """Share of the test images that `net` classifies correctly."""
-    images, labels = digits("test")
-    with torch.no_grad():
-        return (net(images).argmax(1) == labels).float().mean().item()
+    return adversarial.accuracy(net, *digits("test"))
 
 
 def attack_success(net: nn.Module) -> float:
     """Share of the test images that are misclassified somewhere within `ATTACK_RADIUS`."""
-    images, labels = digits("test")
-    generator = Generator().manual_seed(0)
-    fooled = torch.zeros(len(images), dtype=torch.bool)
-    for _ in range(_ATTACK_RESTARTS):
-        x = perturb(net, images, labels, ATTACK_RADIUS, _ATTACK_STEPS, generator)
-        fooled |= net(x).argmax(1) != labels
-    return fooled.float().mean().item()
+    return adversarial.attack_success(
+        net,
+        *digits("test"),
+        radius=ATTACK_RADIUS,
+        steps=_ATTACK_STEPS,
+        restarts=_ATTACK_RESTARTS,
+        generator=Generator().manual_seed(0),
+    )
 
 
 def main() -> None:

@@ -1,0 +1,97 @@
+import sys
+from dataclasses import FrozenInstanceError
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from facetwalk.sites import discover
+from facetwalk.types import InputError, MissingExtraError, ModelError
+from facetwalk.zoo import robust
+from facetwalk.zoo.robust import BY_NAME, RobustTraining, robust_net
+
+WEIGHTS = resources.files("facetwalk.zoo").joinpath("weights")
+NEURONS = {
+    "mnist-cnn-0.3": 8_396,
+    "mnist-cnn-0.2": 8_396,
+    "mnist-strided-0.3": 4_804,
+    "cifar-cnn-8": 32 * 32**2 + 2 * 64 * 16**2 + 128 * 8**2 + 128 * 4**2 + 128,
+    "cifar-resnet-8": 3 * 32 * 32**2 + 2 * 64 * 16**2 + 2 * 128 * 8**2,
+}
+SHAPES = {"mnist": (1, 28, 28), "cifar10": (3, 32, 32)}
+
+each_training = pytest.mark.parametrize("training", BY_NAME.values(), ids=list(BY_NAME))
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch) -> Path:
+    """A folder in place of the package's own, without weights."""
+    monkeypatch.setattr(robust.resources, "files", lambda package: tmp_path)
+    return tmp_path
+
+
+@each_training
+def test_each_network_is_small_and_gives_ten_logits(training: RobustTraining):
+    net = training.architecture().eval()
+    assert sum(value.numel() for value in net.state_dict().values()) < 700_000
+    assert net.input_shape == SHAPES[training.data]
+    assert net(torch.rand(2, *SHAPES[training.data])).shape == (2, 10)
+
+
+@each_training
+def test_the_sites_of_each_network_are_its_relus(training: RobustTraining):
+    net = training.architecture().eval()
+    assert discover(net, torch.rand(1, *SHAPES[training.data])).neurons == NEURONS[training.name]
+
+
+def test_names_and_seeds_differ_and_entries_are_frozen():
+    assert list(BY_NAME) == list(NEURONS)
+    assert len({training.seed for training in BY_NAME.values()}) == 5
+    with pytest.raises(FrozenInstanceError):
+        BY_NAME["cifar-cnn-8"].seed = 7  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@each_training
+def test_weights_are_read_from_the_package(training: RobustTraining, package: Path):
+    saved = training.architecture()
+    (package / "weights").mkdir()
+    save_file(saved.state_dict(), package / "weights" / f"{training.name}.safetensors")
+    before = torch.get_rng_state()
+    net = robust_net(training.name)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not any(part.training for part in net.modules())
+    x = torch.rand(2, *SHAPES[training.data])
+    assert torch.equal(net(x), saved.eval()(x))
+
+
+@each_training
+def test_shipped_weights_load(training: RobustTraining):
+    file = WEIGHTS.joinpath(f"{training.name}.safetensors")
+    if not file.is_file():
+        pytest.skip(f"{file} is not there: train it with facetwalk.zoo.train_robust")
+    assert len(file.read_bytes()) < 3_000_000
+    logits = robust_net(training.name)(torch.rand(2, *SHAPES[training.data]))
+    assert logits.isfinite().all()
+
+
+def test_absent_weights_say_how_to_make_them(package: Path):
+    with pytest.raises(ModelError) as caught:
+        robust_net("cifar-cnn-8")
+    folder = package / "weights"
+    assert str(caught.value) == (
+        f"there are no weights of cifar-cnn-8 in {folder}: make them with "
+        f"python -m facetwalk.zoo.train_robust cifar-cnn-8 --data FOLDER --out {folder}"
+    )
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(InputError, match="'cifar' names no robust network: use one of mnist-cnn"):
+        robust_net("cifar")
+
+
+def test_weights_without_safetensors_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    with pytest.raises(MissingExtraError, match=r"a robust network .*facetwalk\[demo\]"):
+        robust_net("cifar-cnn-8")
