@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from facetwalk.loop import Callback, Record, Rows, Step, run_chunk
+from facetwalk.batching import per_row
+from facetwalk.loop import Callback, Record, Rows, Watch, run_chunk
 from facetwalk.models import count_of, model_of, require_eval
-from facetwalk.objectives import Custom, Objective, as_objective
+from facetwalk.objectives import Objective, as_objective
 from facetwalk.progress import progress_report
-from facetwalk.solvers import Sign, Solver, Task
+from facetwalk.solvers import Auto, Method, Task
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
-from facetwalk.types import InputError, ModelError, Status
+from facetwalk.trial import check_outputs, evaluations_per_second, has_relus, rows_that_fit
+from facetwalk.types import InputError, Status
 
 _TRACE_POINTS = 200
+_MOST_TIMED_ROWS = 1024
+"""Rows with which speed is measured."""
+_HOPE = 3
+"""Plan for so many times what seems affordable: the clock ends it."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +102,17 @@ class Result:
     evaluations: Evaluations
     trace: Trace | None
     seconds: float
-    solver: Solver
+    solver: Method
+    """What was run; for `Auto`, what it planned."""
     seed: int
 
 
 def maximize(
     problem: Problem,
     *,
-    solver: Solver | None = None,
+    solver: Method | Auto | None = None,
+    evaluations: int | None = None,
+    seconds: float | None = None,
     x0: Tensor | Literal["center", "sample"] = "center",
     starts: int = 1,
     seed: int = 0,
@@ -116,12 +126,16 @@ def maximize(
 
     Args:
         problem: what to maximise, and where.
-        solver: the method, by default `Sign()`.
+        solver: the method, by default `Auto()`: activation descent with recombination.
+        evaluations: the budget of `Auto`: gradient evaluations of each problem, by default 1000.
+        seconds: a budget in time, for all problems together; any solver stops when it is over.
         x0: the first start of each problem, `(B, *shape)`, or all, `(B, starts, *shape)`; or the
-            space's `"center"`, or a random `"sample"`. Starts not given are random points.
+            space's `"center"`, or a random `"sample"`. Starts not given are random points, and so
+            are all members of a population but the first.
         starts: runs of each problem, side by side; the best one counts.
         seed: problem b uses `seed + b`, so any problem can be run again alone.
-        batch_size: the most rows (problems x starts) to run at once; bounds memory.
+        batch_size: the most rows (problems x starts x population) to run at once; by default
+            what memory holds. A population is never divided.
         stop_at: a number or `(B,)`: a problem whose value reaches it leaves the batch.
         callback: sees each `Step`; returns True to stop the work.
         trace: whether to record the best value so far.
@@ -132,72 +146,162 @@ def maximize(
     ...     _ = weight.data.fill_(1.0)
     >>> import facetwalk as fw
     >>> problem = fw.Problem(net, fw.objectives.Output(0), fw.Box(-1, 1, shape=(2,)))
-    >>> result = fw.maximize(problem, starts=3)
+    >>> result = fw.maximize(problem, evaluations=300)
     >>> result.x.tolist(), result.value.tolist()
     ([[1.0, 1.0]], [7.0])
     """
     began = time.perf_counter()
-    solver = solver if solver is not None else Sign()
-    _check_arguments(problem, starts, batch_size)
-    device, dtype = _home(problem)
-    space = problem.space.to(device, dtype)
-    objective = as_objective(problem.objective).to(device, dtype)
-    given = _given_points(x0, space, problem.count, starts)
-    record = _empty_record(problem.count, space, solver, stop_at, trace)
-    rows = torch.arange(problem.count * starts, device=device)
-    chunks = rows.split(batch_size or len(rows))
-    with (
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
-        progress_report(progress, type(solver).__name__) as report,
-    ):
-        callbacks = [callback] if callback is not None else []
-        callbacks.append(lambda step: _report(report, step))
-        for number, chunk in enumerate(chunks):
-            chunk = chunk[~record.reached(chunk // starts)]
-            if not len(chunk) or record.stopped:
-                continue
-            which, start = chunk // starts, chunk % starts
-            task = Task(
-                model=model_of(problem.model, which),
-                objective=objective.select(which),
-                space=space.select(which),
-                random=Streams.from_seeds(seed + which, start),
-            )
-            x = _starting_points(task, given, which, start, x0 == "sample")
-            if number == 0:
-                _check_outputs(task, x)
-            best = torch.full((len(x),), -torch.inf, dtype=dtype, device=device)
-            at_work = Rows(which, start, x, best)
-            run_chunk(solver, task, at_work, record, callbacks, (number, len(chunks)))
-        value = _evaluate_anew(problem.model, objective, record, batch_size)
+    _check_arguments(problem, starts, batch_size, seconds)
+    budget = _budget(solver, evaluations)
+    if isinstance(budget, Auto) and seconds is None:
+        seconds = budget.seconds
+    clock = None if evaluations is not None else seconds
+    home = _Home.of(problem, seed)
+    given = _given_points(x0, home.space, problem.count, starts)
+    record = _empty_record(problem.count, home.space, stop_at)
+    watch = Watch([callback] if callback is not None else [])
+    with torch.no_grad(), home.untouched_random_state():
+        rows, method = _trial(home, budget, clock, stop_at is None)
+        rows = batch_size or rows
+        if trace:
+            record.follow(_trace_steps(method.steps))
+        families = torch.arange(problem.count * starts, device=home.device)
+        chunks = families.split(max(1, rows // method.population))
+        with progress_report(progress, type(method).__name__) as watch.report:
+            for number, family in enumerate(chunks):
+                family = family[~record.finished[family // starts]]
+                if watch.cancelled or not len(family):
+                    continue
+                watch.began = time.perf_counter()
+                if seconds is not None:
+                    watch.deadline = began + seconds * (number + 1) / len(chunks)
+                watch.chunk, watch.chunks = number, len(chunks)
+                watch.first_problem = int(family[0]) // starts
+                part = record.part(watch.first_problem, int(family[-1]) // starts)
+                task, at_work = home.rows(method.population, family, starts, x0, given)
+                run_chunk(method, task, at_work, part, watch)
+        value = _evaluate_anew(home, record, rows)
     return Result(
         x=record.x,
         value=value,
         initial_value=record.initial_value,
-        status=_statuses(value, record),
-        evaluations=Evaluations(*record.passes.unbind(1)),
-        trace=_trace(record, solver) if trace else None,
+        status=_statuses(value, record, watch.cancelled or watch.late),
+        evaluations=Evaluations(*record.passes.cpu().unbind(1)),
+        trace=_trace(record, method, watch.steps) if trace else None,
         seconds=time.perf_counter() - began,
-        solver=solver,
+        solver=method,
         seed=seed,
     )
 
 
-def _check_arguments(problem: Problem, starts: int, batch_size: int | None) -> None:
+@dataclass(frozen=True)
+class _Home:
+    """A problem on the device and in the precision of its model."""
+
+    model: nn.Module
+    objective: Objective
+    space: Space
+    count: int
+    seed: int
+
+    @classmethod
+    def of(cls, problem: Problem, seed: int) -> _Home:
+        device, dtype = problem.space.center.device, problem.space.center.dtype
+        for tensor in (*problem.model.parameters(), *problem.model.buffers()):
+            if tensor.is_floating_point():
+                device, dtype = tensor.device, tensor.dtype
+                break
+        objective = as_objective(problem.objective).to(device, dtype)
+        return cls(problem.model, objective, problem.space.to(device, dtype), problem.count, seed)
+
+    @property
+    def device(self) -> torch.device:
+        return self.space.center.device
+
+    def untouched_random_state(self) -> AbstractContextManager[None]:
+        """Within this context a model may draw random numbers, and leaves no trace of it."""
+        return torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else [])
+
+    def task(self, which: Tensor, number: Tensor, mates: int = 1) -> Task:
+        """The task of rows that belong to problems `which`, `(N,)`, numbered within each."""
+        return Task(
+            model=model_of(self.model, which),
+            objective=self.objective.select(which),
+            space=self.space.select(which),
+            random=Streams.from_seeds(self.seed + which, number),
+            mates=mates,
+        )
+
+    def rows(
+        self, population: int, family: Tensor, starts: int, x0: Any, given: Tensor | None
+    ) -> tuple[Task, Rows]:
+        """The rows of some families, each a start of a problem: all members one by one."""
+        family = family.repeat_interleave(population)
+        which, start = family // starts, family % starts
+        member = torch.arange(len(family), device=self.device) % population
+        number = start * population + member
+        task = self.task(which, number, population)
+        x = task.space.sample(task.random.fold(0))
+        if not isinstance(x0, str) or x0 == "center":
+            chosen, points = number == 0, task.space.center
+            if given is not None:
+                every = given.shape[1] > 1
+                points = given[which, start if every else 0]
+                chosen = member == 0 if every else chosen
+            x = torch.where(per_row(chosen, x), points, x)
+        best = torch.full_like(x.flatten(1)[:, 0], -torch.inf)
+        return task, Rows(which - which[0], number, family, x, best)
+
+
+def _budget(solver: Method | Auto | None, evaluations: int | None) -> Method | Auto:
+    """What to run, before anything is known of the problem."""
+    solver = solver if solver is not None else Auto()
+    if not isinstance(solver, (Method, Auto)):
+        raise InputError(f"the solver must be one of facetwalk.solvers, made; it is {solver!r}")
+    if evaluations is None:
+        return solver
+    if not isinstance(solver, Auto):
+        raise InputError(
+            "evaluations= is the budget of Auto, and this solver's own settings say how long "
+            "it runs: leave one of them out"
+        )
+    return replace(solver, evaluations=evaluations)
+
+
+def _trial(
+    home: _Home, budget: Method | Auto, seconds: float | None, to_the_last_digit: bool
+) -> tuple[int, Method]:
+    """How many rows a batch may have, and the method; says in words what does not fit."""
+    everyone = torch.arange(home.count, device=home.device)
+    few = home.task(everyone[:2], everyone[:2])
+    x = few.space.sample(few.random)
+    check_outputs(few, x, home.objective)
+    rows = rows_that_fit(few, x)
+    if not isinstance(budget, Auto):
+        return rows, budget
+    relus = has_relus(few, x)
+    if seconds is None:
+        return rows, budget.plan(relus, to_the_last_digit)
+    method: Method = budget.plan(relus, to_the_last_digit)
+    for _ in range(2):  # the more members, the cheaper is each
+        which = everyone.repeat_interleave(method.population)[: min(rows, _MOST_TIMED_ROWS)]
+        timed = home.task(which, which)
+        rate = evaluations_per_second(timed, timed.space.sample(timed.random))
+        affordable = max(1, int(_HOPE * seconds * rate / home.count))
+        method = replace(budget, evaluations=affordable).plan(relus, to_the_last_digit)
+    return rows, method
+
+
+def _check_arguments(
+    problem: Problem, starts: int, batch_size: int | None, seconds: float | None
+) -> None:
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"seconds must be positive; it is {seconds}")
     if starts < 1:
         raise InputError(f"starts must be at least 1; it is {starts}")
     if batch_size is not None and batch_size < 1:
         raise InputError(f"batch_size must be at least 1; it is {batch_size}")
     require_eval(problem.model)
-
-
-def _home(problem: Problem) -> tuple[torch.device, torch.dtype]:
-    """Where the model lives and computes; a model without weights follows the space."""
-    for tensor in (*problem.model.parameters(), *problem.model.buffers()):
-        if tensor.is_floating_point():
-            return tensor.device, tensor.dtype
-    return problem.space.center.device, problem.space.center.dtype
 
 
 def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Tensor | None:
@@ -225,9 +329,7 @@ def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Te
     return points
 
 
-def _empty_record(
-    count: int, space: Space, solver: Solver, stop_at: float | Tensor | None, trace: bool
-) -> Record:
+def _empty_record(count: int, space: Space, stop_at: float | Tensor | None) -> Record:
     center = space.center
     lowest = torch.full((count,), -torch.inf, dtype=center.dtype, device=center.device)
     thresholds = None
@@ -239,96 +341,44 @@ def _empty_record(
                 f"it has shape {tuple(thresholds.shape)}"
             )
         thresholds = thresholds.expand(count)
-    points = min(solver.steps, _TRACE_POINTS) if trace else 0
-    steps = torch.linspace(0, solver.steps - 1, points).round().long().tolist()
     return Record(
         x=center.expand(count, *space.shape).clone(),
         value=lowest,
         initial_value=lowest.clone(),
-        passes=torch.zeros(count, 3, dtype=torch.int64),
-        trace_steps=steps,
-        trace=lowest[:, None].repeat(1, points),
+        passes=torch.zeros(count, 3, dtype=torch.int64, device=center.device),
+        trace=lowest[:, None][:, :0],
         stop_at=thresholds,
+        finished=torch.zeros_like(lowest, dtype=torch.bool),
     )
 
 
-def _starting_points(
-    task: Task, given: Tensor | None, which: Tensor, start: Tensor, all_random: bool
-) -> Tensor:
-    """The first point of each row, `(N, *shape)`."""
-    x = task.space.sample(task.random.fold(0))
-    if all_random:
-        return x
-    if given is None:
-        first = task.space.center.expand_as(x)
-    elif given.shape[1] > 1:
-        return given[which, start]
-    else:
-        first = given[which, 0]
-    return torch.where((start == 0).reshape(-1, *[1] * (x.ndim - 1)), first, x)
-
-
-def _check_outputs(task: Task, x: Tensor) -> None:
-    """Run two rows through model and objective, so that what does not fit is said in words."""
-    few = task.select(torch.arange(min(2, len(x)), device=x.device))
-    x = x[: len(few.random.keys)]
-    try:
-        with torch.no_grad():
-            outputs = few.model(x.clone())
-    except Exception as error:
-        raise ModelError(
-            f"the model fails on an input of shape {tuple(x.shape)} and type {x.dtype}: {error}"
-        ) from error
-    if not isinstance(few.objective, Custom):
-        if not isinstance(outputs, Tensor) or len(outputs) != len(x):
-            raise ModelError(
-                f"the model must return a tensor with a row for each input; for {len(x)} inputs it "
-                f"returned {_describe(outputs)}"
-            )
-        few.objective.check(outputs)
-        task.objective.check(outputs)
-    scores = few.objective(outputs)
-    if not isinstance(scores, Tensor) or scores.shape != (len(x),):
-        raise InputError(
-            f"the objective must return one score for each input, shape ({len(x)},); "
-            f"it returned {_describe(scores)}"
-        )
-    if bool(torch.isnan(scores).any()):
-        raise ModelError("the objective is NaN at the start: check the weights and the inputs")
-
-
-def _describe(value: object) -> str:
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    return f"a {type(value).__name__}"
-
-
-def _report(report: Callable[[float, str], None], step: Step) -> None:
-    share = (step.chunk + step.step / step.steps) / step.chunks
-    report(share, f"step {step.step} of {step.steps}, {len(step.value)} rows")
-
-
-def _evaluate_anew(
-    model: nn.Module, objective: Objective, record: Record, batch_size: int | None
-) -> Tensor:
+def _evaluate_anew(home: _Home, record: Record, batch_size: int) -> Tensor:
     problems = torch.arange(len(record.x), device=record.x.device)
     values = []
-    for part in problems.split(batch_size or len(problems)):
-        with torch.no_grad():
-            outputs = model_of(model, part)(record.x[part].clone())
-            values.append(objective.select(part)(outputs))
+    for part in problems.split(batch_size):
+        outputs = model_of(home.model, part)(record.x[part].clone())
+        values.append(home.objective.select(part)(outputs))
     record.passes[:, 0] += 1
     return torch.cat(values)
 
 
-def _statuses(value: Tensor, record: Record) -> tuple[Status, ...]:
-    otherwise = Status.STOPPED if record.stopped else Status.FINISHED
+def _statuses(value: Tensor, record: Record, stopped: bool) -> tuple[Status, ...]:
+    otherwise = Status.STOPPED if stopped else Status.FINISHED
     if record.stop_at is None:
         return (otherwise,) * len(value)
     reached = (value >= record.stop_at).tolist()
     return tuple(Status.REACHED if r else otherwise for r in reached)
 
 
-def _trace(record: Record, solver: Solver) -> Trace:
+def _trace_steps(steps: int) -> Tensor:
+    return torch.linspace(0, steps - 1, min(steps, _TRACE_POINTS)).round().long()
+
+
+def _trace(record: Record, method: Method, taken: int) -> Trace:
+    """What was recorded of the steps that were taken."""
     steps = torch.tensor(record.trace_steps, dtype=torch.int64)
-    return Trace(solver.gradients_per_step * (steps + 1), record.trace.cummax(1).values)
+    made = steps < taken
+    gradients = [solver.gradients_per_step for solver in method.rounds for _ in range(solver.steps)]
+    evaluations = method.population * torch.tensor(gradients).cumsum(0)
+    best = record.trace.cummax(1).values[:, made.to(record.trace.device)]
+    return Trace(evaluations[steps[made]], best)

@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from facetwalk.batching import per_row
 from facetwalk.sites import Sites, discover, pattern_of, tangents
 from facetwalk.streams import Streams
 
@@ -65,16 +66,24 @@ def _mean_square(
     return [total / len(directions) for total in totals]
 
 
-def exact(sites: Sites, x: Tensor, gates: Sequence[Tensor], affine: bool = False) -> list[Tensor]:
+def exact(
+    sites: Sites,
+    x: Tensor,
+    gates: Sequence[Tensor],
+    affine: bool = False,
+    scale: Tensor | None = None,
+) -> list[Tensor]:
     """`||P_j||` for every neuron, by one pass for each entry of the input.
 
     `x` is `(B, *shape)`; gates and results are `(B, *site.shape)`. Forward-mode derivatives
     serve every architecture; for a network that is `affine` once its gates are frozen (see
-    `sites.audit`), plain differences give the same at less than half the cost.
+    `sites.audit`), plain differences give the same at less than half the cost. With a `scale`,
+    broadcastable to `(B, *shape)`, inputs are measured in that unit: `||P_j * scale||`.
     """
     n = x[0].numel()
     basis = torch.eye(n, dtype=x.dtype, device=x.device).reshape(n, 1, *x.shape[1:])
-    return [(square * n).sqrt() for square in _mean_square(sites, x, gates, basis, affine)]
+    squares = _scaled_mean_square(sites, x, gates, basis, affine, scale)
+    return [(square * n).sqrt() for square in squares]
 
 
 def probed(
@@ -84,10 +93,28 @@ def probed(
     random: Streams,
     probes: int,
     affine: bool = False,
+    scale: Tensor | None = None,
 ) -> list[Tensor]:
     """An estimate of `||P_j||` with relative error about `1 / sqrt(2 probes)`; see `exact`."""
     signs = random.signs((probes, *x.shape[1:]), x.dtype).transpose(0, 1)
-    return [square.sqrt() for square in _mean_square(sites, x, gates, signs, affine)]
+    squares = _scaled_mean_square(sites, x, gates, signs, affine, scale)
+    return [square.sqrt() for square in squares]
+
+
+def _scaled_mean_square(
+    sites: Sites,
+    x: Tensor,
+    gates: Sequence[Tensor],
+    directions: Tensor,
+    affine: bool,
+    scale: Tensor | None,
+) -> list[Tensor]:
+    if scale is None:
+        return _mean_square(sites, x, gates, directions, affine)
+    largest = scale.flatten(1).amax(1).clamp_min(torch.finfo(x.dtype).tiny)
+    directions = directions * (scale / per_row(largest, scale))  # of size 1: no digits are lost
+    squares = _mean_square(sites, x, gates, directions, affine)
+    return [square.mul_(per_row(largest.square(), square)) for square in squares]
 
 
 @dataclass(frozen=True)

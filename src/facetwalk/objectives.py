@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from facetwalk.batching import move, take_rows
+from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 
@@ -30,12 +31,21 @@ class Objective(ABC):
     def check(self, outputs: Tensor) -> None:  # noqa: B027 - most objectives score anything
         """Raise `InputError` where this objective cannot score such outputs."""
 
+    def alternative(self, outputs: Any, random: Streams) -> Objective:
+        """Another objective for each row to climb, which may lead where this one's does not.
+
+        `outputs` are those of the points where rows start; `random` has a stream a row. An
+        objective that knows no other gives itself.
+        """
+        return self
+
     @property
     def count(self) -> int:
         """The number of problems that the objective's own data describe; 1 fits any number."""
         values = [getattr(self, field.name) for field in fields(self)]  # pyright: ignore
+        parts = [value.count for value in values if isinstance(value, Objective)]
         tensors = [value for value in values if isinstance(value, Tensor) and value.ndim]
-        return max(map(len, tensors), default=1)
+        return max([*map(len, tensors), *parts], default=1)
 
     def select(self, rows: Tensor) -> Self:
         """The objectives of some problems, in the order of `rows` (int64)."""
@@ -54,6 +64,33 @@ class Custom(Objective):
 
     def __call__(self, outputs: Any) -> Tensor:
         return self.function(outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Guided(Objective):
+    """Points are judged by `score`, and solvers climb `guide`.
+
+    An attack that counts misclassifications, and follows the cross-entropy:
+
+    >>> labels = torch.tensor([1])
+    >>> attack = Guided(Margin(labels), CrossEntropy(labels))
+    >>> attack(torch.tensor([[5.0, 2.0, 1.0]])).item()
+    3.0
+    """
+
+    score: Objective
+    guide: Objective
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", as_objective(self.score))
+        object.__setattr__(self, "guide", as_objective(self.guide))
+
+    def __call__(self, outputs: Any) -> Tensor:
+        return self.score(outputs)
+
+    def check(self, outputs: Tensor) -> None:
+        self.score.check(outputs)
+        self.guide.check(outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +134,42 @@ class _Classes(Objective):
 
     def check(self, outputs: Tensor) -> None:
         _check_logits(outputs)
-        for field in fields(self):
-            given, classes = getattr(self, field.name), outputs.shape[1]
+        for name in ("labels", "targets"):
+            given, classes = getattr(self, name, self.labels), outputs.shape[1]
             if bool(((given < 0) | (given >= classes)).any()):
                 raise InputError(
-                    f"{field.name} run from {int(given.min())} to {int(given.max())}, and the "
+                    f"{name} run from {int(given.min())} to {int(given.max())}, and the "
                     f"model has classes 0 to {classes - 1}"
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Untargeted(_Classes):
+    """Away from the true labels."""
+
+    def alternative(self, outputs: Any, random: Streams) -> Objective:
+        """Cross-entropy for half of the rows; the margin to all or to one class for the others."""
+        others = min(_LIKELY_CLASSES, outputs.shape[1] - 1)
+        likely = _without(outputs, self.labels).topk(others, dim=1).indices
+        rank = (random.fold(0).uniform(()) * others).long()
+        target = likely.gather(1, rank[:, None]).squeeze(1)
+        kind = torch.bucketize(random.fold(1).uniform(()), _KIND_SHARES.to(outputs.device))
+        return MixedLosses(self.labels.expand(len(outputs)), target, kind)
+
+
+@dataclass(frozen=True, eq=False)
+class _Targeted(_Classes):
+    """Towards given classes."""
+
+    def alternative(self, outputs: Any, random: Streams) -> Objective:
+        """Cross-entropy for half of the rows, the margin for the others."""
+        goal = getattr(self, "targets", self.labels).expand(len(outputs))
+        return MixedTargetedLosses(goal, (random.uniform(()) < 0.5).long())
+
+
+_LIKELY_CLASSES = 5
+_KIND_SHARES = torch.tensor([0.5, 0.8])
+"""Up to the first: cross-entropy; up to the second: margin; then: margin to one class."""
 
 
 def _check_logits(outputs: Tensor) -> None:
@@ -118,12 +184,16 @@ def _at(outputs: Tensor, labels: Tensor) -> Tensor:
     return outputs.gather(1, labels.expand(len(outputs))[:, None]).squeeze(1)
 
 
+def _without(outputs: Tensor, labels: Tensor) -> Tensor:
+    return outputs.scatter(1, labels.expand(len(outputs))[:, None], -torch.inf)
+
+
 def _best_other(outputs: Tensor, labels: Tensor) -> Tensor:
-    return outputs.scatter(1, labels.expand(len(outputs))[:, None], -torch.inf).amax(1)
+    return _without(outputs, labels).amax(1)
 
 
 @dataclass(frozen=True, eq=False)
-class CrossEntropy(_Classes):
+class CrossEntropy(_Untargeted):
     """Cross-entropy against the true labels `(B,)`: an untargeted attack.
 
     >>> CrossEntropy(torch.tensor([0]))(torch.tensor([[0.0, 0.0]])).item()
@@ -135,7 +205,7 @@ class CrossEntropy(_Classes):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetedCrossEntropy(_Classes):
+class TargetedCrossEntropy(_Targeted):
     """Minus the cross-entropy against the classes to be reached `(B,)`: a targeted attack."""
 
     def __call__(self, outputs: Tensor) -> Tensor:
@@ -143,7 +213,7 @@ class TargetedCrossEntropy(_Classes):
 
 
 @dataclass(frozen=True, eq=False)
-class Margin(_Classes):
+class Margin(_Untargeted):
     """The best other logit minus the true one: positive where the input is misclassified.
 
     >>> Margin(torch.tensor([1]))(torch.tensor([[5.0, 2.0, 1.0]])).item()
@@ -155,7 +225,7 @@ class Margin(_Classes):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetedMargin(_Classes):
+class TargetedMargin(_Targeted):
     """The target's logit minus the best other: positive where the target class is reached."""
 
     def __call__(self, outputs: Tensor) -> Tensor:
@@ -163,7 +233,7 @@ class TargetedMargin(_Classes):
 
 
 @dataclass(frozen=True, eq=False)
-class DLR(_Classes):
+class DLR(_Untargeted):
     """Difference of logits ratio (Croce and Hein, 2020): a margin that scaling cannot change."""
 
     def __call__(self, outputs: Tensor) -> Tensor:
@@ -178,7 +248,7 @@ class DLR(_Classes):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetedDLR(_Classes):
+class TargetedDLR(_Targeted):
     """The targeted form of DLR, from true `labels` towards `targets`, both `(B,)`."""
 
     targets: Tensor
@@ -194,6 +264,36 @@ class TargetedDLR(_Classes):
             raise InputError(
                 "targeted DLR needs four classes or more; use TargetedMargin for fewer"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class MixedLosses(_Classes):
+    """For each row its own loss away from `labels`.
+
+    By `kind`, `(B,)`: 0 the cross-entropy, 1 the margin, 2 the margin of the class `targets`.
+    """
+
+    targets: Tensor
+    kind: Tensor
+
+    def __call__(self, outputs: Tensor) -> Tensor:
+        true = _at(outputs, self.labels)
+        margin = _best_other(outputs, self.labels) - true
+        one = _at(outputs, self.targets) - true
+        entropy = outputs.logsumexp(1) - true
+        return torch.where(self.kind == 0, entropy, torch.where(self.kind == 1, margin, one))
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTargetedLosses(_Classes):
+    """For each row its own loss towards `labels`; by `kind`, `(B,)`: 0 cross-entropy, 1 margin."""
+
+    kind: Tensor
+
+    def __call__(self, outputs: Tensor) -> Tensor:
+        goal = _at(outputs, self.labels)
+        margin = goal - _best_other(outputs, self.labels)
+        return torch.where(self.kind == 0, goal - outputs.logsumexp(1), margin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,16 @@ class Space(ABC):
         Step sizes are given in this unit.
         """
 
+    @property
+    def scale(self) -> Tensor:
+        """The unit in which distances to hyperplanes are measured, broadcastable to `(B, *shape)`.
+
+        How far the farthest point is from the centre: the radius of an L2 or L1 ball, and half the
+        diagonal, `radius * sqrt(n)`, of a box or an L-infinity ball (in each coordinate, where the
+        sides differ).
+        """
+        return self.radius * math.sqrt(math.prod(self.shape))
+
     @abstractmethod
     def project(self, x: Tensor) -> Tensor:
         """The nearest point of the set."""
@@ -239,6 +249,10 @@ class L2Ball(_Ball):
     [[0.6000000238418579, 0.800000011920929]]
     """
 
+    @property
+    def scale(self) -> Tensor:
+        return self.eps
+
     def project(self, x: Tensor) -> Tensor:
         offset = x - self.centers
         square, room = offset.square().flatten(1), self._room(offset).square().flatten(1)
@@ -264,6 +278,10 @@ class L1Ball(_Ball):
     >>> L1Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[1.0, 0.5]])).tolist()
     [[0.75, 0.25]]
     """
+
+    @property
+    def scale(self) -> Tensor:
+        return self.eps
 
     def project(self, x: Tensor) -> Tensor:
         offset = x - self.centers
@@ -345,6 +363,13 @@ class Intersection(Space):
         for member in self.members[1:]:
             radius = torch.minimum(radius, member.radius)
         return radius
+
+    @property
+    def scale(self) -> Tensor:
+        scale = self.members[0].scale
+        for member in self.members[1:]:
+            scale = torch.minimum(scale, member.scale)
+        return scale
 
     def project(self, x: Tensor) -> Tensor:
         if len(self.projected) == 1:

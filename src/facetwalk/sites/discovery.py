@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-from facetwalk.models import require_eval
+from facetwalk.models import model_of, require_eval
 from facetwalk.sites.interception import Interception
 from facetwalk.types import InputError, ModelError
 
@@ -116,7 +116,8 @@ class Sites:
         if mode.count != self.hinges:
             raise ModelError(
                 f"the model evaluated {mode.count} ReLUs in this pass and {self.hinges} when they "
-                "were discovered; its control flow adds or drops ReLUs depending on the data"
+                "were discovered; its control flow adds or drops ReLUs depending on the data: use "
+                "a solver that does not look at them, such as Sign"
             )
         return output
 
@@ -191,6 +192,7 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             "pass the Python module it was made from"
         )
     require_eval(model)
+    alike = model_of(model, torch.zeros(_COPIES, dtype=torch.int64, device=x.device))
     found: list[tuple[Site, Tensor, int]] = []
     calls: dict[str, int] = {}
 
@@ -205,17 +207,17 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
     mode = Interception(record)
     with torch.inference_mode(False), torch.enable_grad():
         leaf = x[:1].detach().repeat(_COPIES, *[1] * (x.ndim - 1)).requires_grad_()
-        with _module_paths(model) as paths, mode:
-            model(leaf.clone())
+        with _module_paths(alike) as paths, mode:
+            alike(leaf.clone())
         if not found:
             raise ModelError(
                 "no ReLU was found between the input and the output of the model; "
                 "a solver that needs none, such as Sign, still works"
             )
         kept = [replace(site, overwritten=z._version != version) for site, z, version in found]
-        sites = Sites(model, tuple(kept), mode.count)
+        sites = Sites(alike, tuple(kept), mode.count)
         _check_rows_are_independent(sites, leaf.detach())
-    return sites
+    return sites.on(model)
 
 
 def _check_rows_are_independent(sites: Sites, copies: Tensor) -> None:

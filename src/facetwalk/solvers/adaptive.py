@@ -36,7 +36,7 @@ class _Adaptive(Solver):
         return Moments(x, torch.zeros_like(x), torch.zeros_like(x))
 
     def step(self, task: Task, state: Moments, t: int) -> tuple[Moments, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
+        value, _, gradient = task.evaluate(state.x)
         mean, square, direction = self._direction(state, gradient, t)
         size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
         return Moments(task.space.project(state.x + size * direction), mean, square), value

@@ -11,16 +11,13 @@ from torch import Tensor
 from facetwalk import normals, surrogate
 from facetwalk.batching import map_tensors, per_row, row_norm, unit_rows
 from facetwalk.normals import NormalsMethod, RunningNormals
-from facetwalk.sites import Sites, SiteSelection, audit, discover
+from facetwalk.sites import Sites, SiteSelection
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
 from facetwalk.solvers.base import Solver, Task, require_positive
-from facetwalk.streams import Streams
 from facetwalk.surrogate import Reduction
 from facetwalk.types import InputError
 
 _TINIEST_NORMAL = 1e-12
-
-_AUDIT_POINTS = 8
 
 _NO_DIRECTION = 1e-12
 """A gate gradient no longer than this comes from saturated sigmoids and is not stretched."""
@@ -213,10 +210,9 @@ class AdrGd(Solver):
         return replace(cls.preset(preset), **EXPERIMENTS[name])
 
     def init(self, task: Task, x: Tensor) -> AdrGdState:
-        sites = discover(task.model, x)
-        affine, whole = self._is_affine(task, sites), len(sites)
-        sites = sites.select(self.sites)
-        affine = affine and len(sites) == whole  # ReLUs that are not selected do not freeze
+        every, affine = task.sites(x)
+        sites = every.select(self.sites)
+        affine = affine and len(sites) == len(every)  # ReLUs that are not selected do not freeze
         eta = self._matching_gates(task, sites, x)
         weight = torch.full((len(x),), self.penalty_weight, dtype=x.dtype, device=x.device)
         return AdrGdState(
@@ -258,14 +254,6 @@ class AdrGd(Solver):
             beta_gradient=beta_gradient,
         ), value
 
-    def _is_affine(self, task: Task, sites: Sites) -> bool:
-        """Audit the first row's network between random points of its space; warns if not."""
-        numbers = torch.arange(_AUDIT_POINTS, device=task.random.keys.device)
-        first = task.select(torch.zeros_like(numbers))
-        random = Streams.from_seeds(numbers, numbers)
-        ends = (first.space.sample(random.fold(i)) for i in range(2))
-        return audit(sites.on(first.model), *ends) is None
-
     def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> Tensor:
         """Gates on the side of the pattern of `x`."""
         task.passes.forward += 1
@@ -288,7 +276,7 @@ class AdrGd(Solver):
                 both, lambda i, z: _HalfGated.apply(z.flatten(1), gates[i], crossings)
             )
             of_surrogate = map_tensors(lambda y: self._scaled(y[rows:]), outputs)
-            loss = -task.objective(of_surrogate).sum()
+            loss = -task.guide(of_surrogate).sum()
         norms = self._norms(state, gate)
         h = torch.cat([crossing.plain for crossing in crossings], 1)
         pull = surrogate.counted_pull(

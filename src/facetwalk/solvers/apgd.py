@@ -15,9 +15,9 @@ from facetwalk.solvers.base import Solver, Task, require_positive
 class ApgdState:
     x: Tensor
     previous_x: Tensor
-    previous_value: Tensor
+    previous_loss: Tensor
     best_x: Tensor
-    best_value: Tensor
+    best_loss: Tensor
     best_gradient: Tensor
     step_size: Tensor
     """`(B,)`, in units of the space's radius."""
@@ -64,9 +64,9 @@ class Apgd(Solver):
         return ApgdState(
             x=x,
             previous_x=x,
-            previous_value=lowest,
+            previous_loss=lowest,
             best_x=x,
-            best_value=lowest,
+            best_loss=lowest,
             best_gradient=torch.zeros_like(x),
             step_size=torch.full_like(lowest, self.step_size),
             increases=nothing,
@@ -75,15 +75,15 @@ class Apgd(Solver):
         )
 
     def step(self, task: Task, state: ApgdState, t: int) -> tuple[ApgdState, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
-        better = value > state.best_value
+        value, loss, gradient = task.evaluate(state.x)
+        better = loss > state.best_loss
         state = replace(
             state,
             best_x=torch.where(per_row(better, gradient), state.x, state.best_x),
-            best_value=torch.where(better, value, state.best_value),
+            best_loss=torch.where(better, loss, state.best_loss),
             best_gradient=torch.where(per_row(better, gradient), gradient, state.best_gradient),
-            increases=state.increases + (value > state.previous_value) * (t > 0),
-            previous_value=value,
+            increases=state.increases + (loss > state.previous_loss) * (t > 0),
+            previous_loss=loss,
         )
         interval = self.checkpoints().get(t)
         if interval is not None:
@@ -99,7 +99,7 @@ class Apgd(Solver):
         self, state: ApgdState, gradient: Tensor, interval: int
     ) -> tuple[ApgdState, Tensor]:
         oscillates = state.increases <= self.increase_share * interval
-        idle = ~state.halved_at_checkpoint & (state.best_at_checkpoint >= state.best_value)
+        idle = ~state.halved_at_checkpoint & (state.best_at_checkpoint >= state.best_loss)
         halve = oscillates | idle
         wide = per_row(halve, gradient)
         return replace(
@@ -107,6 +107,6 @@ class Apgd(Solver):
             x=torch.where(wide, state.best_x, state.x),
             step_size=torch.where(halve, state.step_size / 2, state.step_size),
             increases=torch.zeros_like(state.increases),
-            best_at_checkpoint=state.best_value,
+            best_at_checkpoint=state.best_loss,
             halved_at_checkpoint=halve,
         ), torch.where(wide, state.best_gradient, gradient)

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache
-from typing import Any, ClassVar, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import torch
 from torch import Tensor, nn
 
+from facetwalk.batching import map_tensors
+from facetwalk.gradients import gradient_of
 from facetwalk.models import model_of
-from facetwalk.objectives import Objective
+from facetwalk.objectives import Guided, Objective
+from facetwalk.sites import Sites, audit, discover
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 Decay = Literal["constant", "linear", "cosine"]
+
+_AUDIT_POINTS = 8
 
 
 @dataclass
@@ -27,7 +42,28 @@ class Passes:
     forward: int = 0
     backward: int = 0
     probe: int = 0
-    """Forward-mode passes that measure normals."""
+    """Passes that measure normals."""
+
+    def add(self, other: Passes) -> None:
+        self.set(Passes(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True))))
+
+    def since(self, earlier: Passes) -> Passes:
+        """What was counted after `earlier`."""
+        return Passes(*(a - b for a, b in zip(astuple(self), astuple(earlier), strict=True)))
+
+    def set(self, other: Passes) -> None:
+        self.forward, self.backward, self.probe = astuple(other)
+
+
+class Evaluation(NamedTuple):
+    """What one pass forward and back tells of a point."""
+
+    value: Tensor
+    """The objective, `(B,)`: what the loop keeps the best of."""
+    loss: Tensor
+    """What the gradient is that of: the objective, or its guide; `(B,)`."""
+    gradient: Tensor
+    """`(B, *shape)`."""
 
 
 @dataclass
@@ -38,7 +74,27 @@ class Task:
     objective: Objective
     space: Space
     random: Streams
+    mates: int = 1
+    """So many rows after one another are members of one population."""
     passes: Passes = field(default_factory=Passes)
+    found: list[tuple[Sites, bool]] = field(default_factory=list)
+    """What `sites` has found."""
+
+    def sites(self, x: Tensor) -> tuple[Sites, bool]:
+        """The model's sites, and whether it is affine with frozen gates; looked for once."""
+        if not self.found:
+            sites = discover(self.model, x)
+            self.found.append((sites, self._is_affine(sites)))
+        sites, affine = self.found[0]
+        return sites.on(self.model), affine
+
+    def _is_affine(self, sites: Sites) -> bool:
+        """Audit the first row's network between random points of its space; warns if not."""
+        numbers = torch.arange(_AUDIT_POINTS, device=self.random.keys.device)
+        first = self.select(torch.zeros_like(numbers))
+        random = Streams.from_seeds(numbers, numbers)
+        ends = (first.space.sample(random.fold(i)) for i in range(2))
+        return audit(sites.on(first.model), *ends) is None
 
     def value(self, x: Tensor) -> Tensor:
         """Scores `(B,)` at `x`."""
@@ -46,15 +102,32 @@ class Task:
         with torch.no_grad():
             return self.objective(self.model(x.clone()))
 
-    def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores `(B,)` at `x` and their gradients `(B, *shape)`."""
+    def evaluate(self, x: Tensor, forward: Callable[[Tensor], Any] | None = None) -> Evaluation:
+        """Scores at `x` and the gradient to follow; `forward` stands for the model where given."""
         self.passes.forward += 1
         self.passes.backward += 1
-        leaf = x.detach().requires_grad_()
-        with torch.enable_grad():
-            value = self.objective(self.model(leaf.clone()))
-            (gradient,) = torch.autograd.grad(value.sum(), leaf)
-        return value.detach(), torch.nan_to_num(gradient, nan=0.0)
+        outputs, loss, gradient = gradient_of(forward or self.model, self.guide, x)
+        return Evaluation(self.score(outputs, loss), loss, gradient)
+
+    @property
+    def guide(self) -> Objective:
+        """What the solver climbs: the objective, or its guide."""
+        return self.objective.guide if isinstance(self.objective, Guided) else self.objective
+
+    def score(self, outputs: Any, loss: Tensor) -> Tensor:
+        """The objective `(B,)` of outputs whose guide's value `loss` is known."""
+        if not isinstance(self.objective, Guided):
+            return loss
+        with torch.no_grad():
+            return self.objective(map_tensors(Tensor.detach, outputs))
+
+    def leaders(self) -> Task:
+        """The task of the first member of each population."""
+        if self.mates == 1:
+            return self
+        count = len(self.random.keys)
+        rows = torch.arange(0, count, self.mates, device=self.random.keys.device)
+        return replace(self.select(rows), mates=1)
 
     def select(self, rows: Tensor) -> Task:
         """The task of some rows only; passes go on being counted together."""
@@ -73,9 +146,48 @@ class State(Protocol):
     x: Tensor
 
 
+class Rows(Protocol):
+    """What the loop shows of the rows at work after a round."""
+
+    family: Tensor
+    """Which population each row belongs to, int64 `(N,)`, rising."""
+    best_x: Tensor
+    """The best point of each row in this round, `(N, *shape)`."""
+    best: Tensor
+    """Its value, `(N,)`."""
+
+
+class Method(ABC):
+    """A way to search, as rounds of solvers: what `maximize` runs."""
+
+    steps: int
+    """Steps that each row takes in all rounds together."""
+    population: int = 1
+    """Rows of one start, which learn from each other."""
+
+    @property
+    @abstractmethod
+    def rounds(self) -> tuple[Solver, ...]:
+        """The solver of each round."""
+
+    @abstractmethod
+    def begin(self, task: Task, rows: Rows, memory: Any, number: int) -> tuple[Task, Tensor]:
+        """What the rows do in a round, and where they start, `(N, *shape)`."""
+
+    @abstractmethod
+    def learn(self, memory: Any, rows: Rows) -> Any:
+        """What to remember once a round is over; `memory` is None after the first."""
+
+    @property
+    def evaluations(self) -> int:
+        """Gradient evaluations of one start."""
+        steps = sum(solver.steps * solver.gradients_per_step for solver in self.rounds)
+        return self.population * steps
+
+
 @dataclass(frozen=True, kw_only=True)
-class Solver(ABC):
-    """A method and its settings. Frozen: a configuration is a value.
+class Solver(Method):
+    """A method of one round, and its settings. Frozen: a configuration is a value.
 
     The loop in `maximize` calls `init` once and `step` for t = 0, 1, ..., `steps` - 1, and keeps
     the best point; a solver only moves.
@@ -96,6 +208,16 @@ class Solver(ABC):
                     f"{type(self).__name__}.{name} must be one of {', '.join(choices)}; "
                     f"it is {getattr(self, name)!r}"
                 )
+
+    @property
+    def rounds(self) -> tuple[Solver, ...]:
+        return (self,)
+
+    def begin(self, task: Task, rows: Rows, memory: Any, number: int) -> tuple[Task, Tensor]:
+        return task, rows.best_x
+
+    def learn(self, memory: Any, rows: Rows) -> None:
+        return None
 
     @abstractmethod
     def init(self, task: Task, x: Tensor) -> Any:

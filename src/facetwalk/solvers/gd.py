@@ -61,5 +61,5 @@ class Gd(GradientSteps):
         return Point(x)
 
     def step(self, task: Task, state: Point, t: int) -> tuple[Point, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
+        value, _, gradient = task.evaluate(state.x)
         return Point(task.space.project(state.x + self.move(task, gradient, t))), value

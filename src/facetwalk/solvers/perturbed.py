@@ -42,7 +42,7 @@ class PerturbedGd(GradientSteps):
         return PerturbedPoint(x, torch.zeros(len(x), dtype=torch.int64, device=x.device))
 
     def step(self, task: Task, state: PerturbedPoint, t: int) -> tuple[PerturbedPoint, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
+        value, _, gradient = task.evaluate(state.x)
         move = self.move(task, gradient, t)
         x = task.space.project(state.x + move)
         stalled = row_norm(x - state.x) <= self.tolerance * row_norm(move)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +12,7 @@ from torch import Tensor
 from facetwalk.batching import per_row
 from facetwalk.solvers.base import Decay, Solver, Task, decayed, require_positive
 from facetwalk.solvers.gd import Point
+from facetwalk.solvers.scheduled import Number, ScheduledSolver
 
 
 @dataclass
@@ -19,7 +22,7 @@ class MovingPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sign(Solver):
+class Sign(ScheduledSolver):
     """Projected ascent along the gradient's signs (Madry et al.'s PGD), step falling to zero.
 
     In L2 and L1 balls the step follows the space's own steepest direction instead of signs.
@@ -39,14 +42,26 @@ class Sign(Solver):
     def init(self, task: Task, x: Tensor) -> MovingPoint:
         return MovingPoint(x, torch.zeros_like(x))
 
-    def step(self, task: Task, state: MovingPoint, t: int) -> tuple[MovingPoint, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
+    @property
+    def operations(self) -> Hashable:
+        return type(self), self.momentum
+
+    def numbers(self, t: int) -> tuple[float, ...]:
+        return (self.step_size * decayed(self.decay, t, self.steps),)
+
+    def move(self, task: Task, state: Any, *numbers: Number) -> tuple[MovingPoint, Tensor]:
+        value, _, gradient = task.evaluate(state.x)
+        return self.follow(task, state, gradient, numbers[0]), value
+
+    def follow(self, task: Task, state: MovingPoint, gradient: Tensor, size: Number) -> MovingPoint:
+        """The state after a step of `size` radii along `gradient`, `(B, *shape)`."""
+        momentum = state.momentum
         if self.momentum:
-            length = gradient.abs().flatten(1).sum(1).clamp_min(torch.finfo(value.dtype).tiny)
-            gradient = self.momentum * state.momentum + gradient / per_row(length, gradient)
-        size = self.step_size * decayed(self.decay, t, self.steps)
+            length = gradient.abs().flatten(1).sum(1).clamp_min(torch.finfo(gradient.dtype).tiny)
+            momentum = self.momentum * state.momentum + gradient / per_row(length, gradient)
+            gradient = momentum
         x = task.space.project(state.x + size * task.space.ascent(gradient))
-        return MovingPoint(x, gradient), value
+        return MovingPoint(x, momentum)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,5 +74,5 @@ class Fgsm(Solver):
         return Point(x)
 
     def step(self, task: Task, state: Point, t: int) -> tuple[Point, Tensor]:
-        value, gradient = task.value_and_gradient(state.x)
+        value, _, gradient = task.evaluate(state.x)
         return Point(task.space.project(state.x + task.space.ascent(gradient))), value

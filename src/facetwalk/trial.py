@@ -1,0 +1,96 @@
+"""A first look at a problem: does everything fit, how much memory is a row, how fast is it."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from facetwalk.objectives import Custom, Objective
+from facetwalk.sites import discover
+from facetwalk.solvers import Task
+from facetwalk.types import InputError, ModelError
+
+_CPU_BYTES = 1 << 30
+"""Memory for one batch on a CPU: more would not make it faster."""
+_FREE_SHARE = 0.4
+"""Share of a GPU's free memory for one batch."""
+_TENSORS_OF_STATE = 16
+"""Tensors of the input's shape that a solver and the loop hold for a row, generously."""
+
+
+def check_outputs(task: Task, x: Tensor, whole: Objective) -> None:
+    """Run rows `x` through model and objective, so that what does not fit is said in words.
+
+    `whole` is the objective of all problems.
+    """
+    try:
+        outputs = task.model(x.clone())
+    except Exception as error:
+        raise ModelError(
+            f"the model fails on an input of shape {tuple(x.shape)} and type {x.dtype}: {error}"
+        ) from error
+    if not isinstance(task.objective, Custom):
+        if not isinstance(outputs, Tensor) or len(outputs) != len(x):
+            raise ModelError(
+                f"the model must return a tensor with a row for each input; for {len(x)} inputs it "
+                f"returned {_describe(outputs)}"
+            )
+        whole.check(outputs)
+    scores = task.objective(outputs)
+    if not isinstance(scores, Tensor) or scores.shape != (len(x),):
+        raise InputError(
+            f"the objective must return one score for each input, shape ({len(x)},); "
+            f"it returned {_describe(scores)}"
+        )
+    if bool(torch.isnan(scores).any()):
+        raise ModelError("the objective is NaN at the start: check the weights and the inputs")
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    return f"a {type(value).__name__}"
+
+
+def rows_that_fit(task: Task, x: Tensor) -> int:
+    """How many rows a batch may have, by what one pass over rows `x` keeps for going back."""
+    kept = 0
+    weights = (*task.model.parameters(), *task.model.buffers())
+    shared = {tensor.untyped_storage().data_ptr() for tensor in weights}
+
+    def note(tensor: Tensor) -> Tensor:
+        nonlocal kept
+        if tensor.untyped_storage().data_ptr() not in shared:
+            kept += tensor.numel() * tensor.element_size()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        task.evaluate(x)
+    of_row = 2 * kept // len(x) + _TENSORS_OF_STATE * x[0].numel() * x.element_size()
+    memory = _CPU_BYTES
+    if x.is_cuda:
+        memory = int(_FREE_SHARE * torch.cuda.mem_get_info(x.device)[0])
+    return max(1, memory // max(of_row, 1))
+
+
+def has_relus(task: Task, x: Tensor) -> bool:
+    """Whether ReLUs of the model can be found and seen."""
+    try:
+        discover(task.model, x)
+    except ModelError:
+        return False
+    return True
+
+
+def evaluations_per_second(task: Task, x: Tensor) -> float:
+    """Gradient evaluations of rows like these, in one second."""
+    taken = 0.0
+    for _ in range(2):  # the first time, libraries choose their kernels
+        began = time.perf_counter()
+        task.evaluate(x)
+        if x.is_cuda:
+            torch.cuda.synchronize(x.device)
+        taken = time.perf_counter() - began
+    return len(x) / taken
