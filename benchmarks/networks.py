@@ -1,0 +1,73 @@
+"""The classifiers of the benchmarks: networks, images, and the radii at which they are attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from report import data_folder
+from torch import Tensor, nn
+
+from facetwalk.zoo import MnistCnn, digits, digits_net
+from facetwalk.zoo.image_data import cifar10, mnist
+from facetwalk.zoo.mnist import MnistStrided
+from facetwalk.zoo.robust import robust_net
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network under attack within L-infinity radius `eps`, pixels in [0, 1]."""
+
+    network: str
+    load: Callable[[], nn.Module]
+    images: Callable[[], tuple[Tensor, Tensor]]
+    eps: float
+    robust: bool
+
+    @property
+    def name(self) -> str:
+        eps = f"{255 * self.eps:g}/255" if self.eps < 0.05 else f"{self.eps:g}"
+        return f"{self.network}, eps {eps}"
+
+
+def _weights(name: str) -> dict[str, Tensor]:
+    return torch.load(data_folder() / "classifiers" / f"{name}.pt", "cpu", weights_only=True)
+
+
+def _released(name: str) -> nn.Module:
+    net = MnistCnn()
+    net.load_state_dict(_weights(name))
+    return net.eval()
+
+
+def _wong_kolter() -> nn.Module:
+    net = MnistStrided()
+    net.load_state_dict(_weights("mnist_wong_kolter"))
+    return net.eval()
+
+
+def _mnist() -> tuple[Tensor, Tensor]:
+    return mnist(data_folder(), "test")
+
+
+def _cifar() -> tuple[Tensor, Tensor]:
+    return cifar10(data_folder(), "test")
+
+
+def _digits() -> tuple[Tensor, Tensor]:
+    return digits("test")
+
+
+CASES = [
+    Case("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"), _mnist, 0.20, robust=True),
+    Case("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"), _mnist, 0.25, robust=True),
+    Case("mnist_cnn_clean", lambda: _released("mnist_cnn_clean"), _mnist, 0.05, robust=False),
+    Case("mnist_wong_kolter", _wong_kolter, _mnist, 0.10, robust=True),
+    Case("mnist-cnn-0.3", lambda: robust_net("mnist-cnn-0.3"), _mnist, 0.30, robust=True),
+    Case("mnist-cnn-0.2", lambda: robust_net("mnist-cnn-0.2"), _mnist, 0.25, robust=True),
+    Case("mnist-strided-0.3", lambda: robust_net("mnist-strided-0.3"), _mnist, 0.30, robust=True),
+    Case("cifar-cnn-8", lambda: robust_net("cifar-cnn-8"), _cifar, 8 / 255, robust=True),
+    Case("cifar-resnet-8", lambda: robust_net("cifar-resnet-8"), _cifar, 8 / 255, robust=True),
+    Case("digits", digits_net, _digits, 0.20, robust=True),
+]
