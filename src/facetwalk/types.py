@@ -45,4 +45,4 @@ class Status(StrEnum):
     REACHED = "reached"
     """The value passed `stop_at`."""
     STOPPED = "stopped"
-    """A callback asked to stop."""
+    """A callback asked to stop, or time was up."""

@@ -7,14 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facetwalk.cli.field_values import described, field_types, parsed, printed
-from facetwalk.solvers import BY_NAME, AdrGd, Solver
+from facetwalk.cli.field_values import (
+    changed_settings,
+    described,
+    field_types,
+    parsed,
+    printed,
+)
+from facetwalk.cli.solver_names import METHODS, AnySolver
+from facetwalk.solvers import ActivationDescent, AdrGd, Recombination, Sign, Solver
 from facetwalk.types import InputError
+
+
+def holds_a_solver(kind: Any) -> bool:
+    return kind is Solver or Solver in get_args(kind)
+
 
 TYPES = {
     described(kind): kind
-    for solver in BY_NAME.values()
+    for solver in METHODS.values()
     for kind in (field_types(solver)[field.name] for field in fields(solver))
+    if not holds_a_solver(kind)
 }
 """The type of every field of every solver, under what is said about it."""
 NAMES = st.text("abcdefgh.#0123", min_size=1)
@@ -29,7 +42,9 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     if str in get_args(kind):
         return NAMES | st.lists(NAMES, min_size=1).map(tuple)
     if NoneType in get_args(kind):
-        return st.none() | st.integers()
+        return st.one_of(map(values, get_args(kind)))
+    if kind is NoneType:
+        return st.none()
     return {int: st.integers(), bool: st.booleans(), float: st.floats(allow_nan=False)}[kind]
 
 
@@ -42,12 +57,33 @@ def test_what_is_printed_is_parsed_back(kind, data):
     assert type(again) is type(value)
 
 
-@pytest.mark.parametrize("solver", BY_NAME.values(), ids=BY_NAME.keys())
-def test_defaults_are_printed_and_parsed_back(solver: type[Solver]):
+@pytest.mark.parametrize("solver", METHODS.values(), ids=METHODS.keys())
+def test_defaults_are_printed_and_parsed_back(solver: type[AnySolver]):
     types = field_types(solver)
     for field in fields(solver):
         value = getattr(solver(), field.name)
-        assert parsed(printed(value), types[field.name]) == value
+        if not holds_a_solver(types[field.name]):
+            assert parsed(printed(value), types[field.name]) == value
+
+
+def test_a_solver_is_printed_with_its_steps_and_what_is_not_usual():
+    assert printed(ActivationDescent()) == "ActivationDescent(steps=100)"
+    inner = ActivationDescent(steps=50, step_size=0.5)
+    assert printed(inner) == "ActivationDescent(steps=50, step_size=0.5)"
+
+
+def test_the_settings_of_a_run_say_how_long_it_is_and_what_is_not_usual():
+    assert changed_settings(Sign()) == ["steps=100"]
+    assert changed_settings(Sign(steps=3, decay="cosine")) == ["steps=3", "decay=cosine"]
+    usual = Recombination()
+    method = Recombination(first=Sign(steps=7), inner=Sign(momentum=0.5), elites=3)
+    assert changed_settings(method) == [
+        f"population={usual.population}",
+        f"generations={usual.generations}",
+        "first=Sign(steps=7)",
+        "inner=Sign(steps=100, momentum=0.5)",
+        "elites=3",
+    ]
 
 
 @pytest.mark.parametrize(

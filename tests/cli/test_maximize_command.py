@@ -5,11 +5,14 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk.cli.json_values import plain
-from facetwalk.solvers import AdrGd, Sign
+from facetwalk.cli.solver_names import METHODS
+from facetwalk.solvers import ActivationDescent, AdrGd, Recombination, Sign
 from facetwalk.zoo import digits, digits_net, load_model, random_network
 
 SMALL = ("maximize", "random:3,8,4", "--box", -1, 1)
 """A small problem, to which tests add options."""
+SIGN = ("--solver", "sign", "--steps")
+"""The start of options that end with a number."""
 
 
 def small_problem(seed: int = 0) -> fw.Problem:
@@ -29,7 +32,7 @@ def same(data: dict, result: fw.Result) -> None:
     assert data["trace"]["evaluations"] == result.trace.evaluations.tolist()
     assert data["trace"]["best"] == plain(result.trace.best)
     assert data["seed"] == result.seed
-    assert data["solver"]["fields"] == plain(vars(result.solver))
+    assert data["solver"] == plain(result.solver)
 
 
 def test_a_run_is_that_of_the_library(run, read_json, tmp_path):
@@ -55,6 +58,89 @@ def test_a_run_is_that_of_the_library(run, read_json, tmp_path):
     assert max(map(len, printed.splitlines())) <= 80
 
 
+def test_without_a_solver_the_default_of_the_library_runs(run, read_json, tmp_path):
+    printed = run(*SMALL, "--json", tmp_path / "out.json")
+    result = fw.maximize(small_problem(), trace=True)
+    data = read_json(tmp_path / "out.json")
+    same(data, result)
+    assert data["asked"]["solver"] == {
+        "name": "auto",
+        "fields": {"evaluations": 1000, "seconds": None},
+    }
+    assert "auto ran recombination: population=" in printed
+
+
+def test_evaluations_are_spent_and_what_ran_is_shown(run, read_json, tmp_path):
+    printed = run(*SMALL, "--evaluations", 420, "--json", tmp_path / "out.json")
+    result = fw.maximize(small_problem(), evaluations=420, trace=True)
+    data = read_json(tmp_path / "out.json")
+    same(data, result)
+    ran = result.solver
+    assert isinstance(ran, Recombination)
+    assert f"{ran.evaluations:,}" in printed.split()
+    assert f"auto ran recombination: population={ran.population} " in printed
+    assert f"  first=ActivationDescent(steps={ran.first.steps}" in printed
+    assert f"  inner=ActivationDescent(steps={ran.inner.steps}" in printed
+    assert data["solver"]["fields"]["inner"] == {
+        "name": "activation-descent",
+        "fields": plain(vars(ran.inner)),
+    }
+    assert data["asked"]["solver"]["fields"]["evaluations"] == 420
+
+
+def test_time_does_not_change_a_plan_for_evaluations(run, read_json, tmp_path):
+    run(*SMALL, "--evaluations", 300, "--seconds", 100, "--json", tmp_path / "out.json")
+    same(
+        read_json(tmp_path / "out.json"), fw.maximize(small_problem(), evaluations=300, trace=True)
+    )
+
+
+def test_few_evaluations_are_one_run(run):
+    assert "auto ran activation-descent: steps=7\n" in run(*SMALL, "--evaluations", 7)
+
+
+def test_a_network_without_relus_gets_sign_ascent(run, networks):
+    printed = run("maximize", f"{networks}:without_relu", "--box", -1, 1, "--evaluations", 7)
+    assert "auto ran sign: steps=7\n" in printed
+
+
+def test_a_solver_within_a_solver_is_set(run, read_json, tmp_path):
+    settings = ("population=3", "generations=2", "first.steps=8", "inner.steps=4")
+    options = [option for setting in settings for option in ("--set", setting)]
+    printed = run(*SMALL, "--solver", "recombination", *options, "--json", tmp_path / "out.json")
+    solver = Recombination(
+        population=3,
+        generations=2,
+        first=ActivationDescent(steps=8),
+        inner=ActivationDescent(steps=4, step_size=0.5),
+    )
+    same(read_json(tmp_path / "out.json"), fw.maximize(small_problem(), solver=solver, trace=True))
+    assert printed.splitlines()[-4:-1] == [
+        "recombination: population=3 generations=2",
+        "  first=ActivationDescent(steps=8)",
+        "  inner=ActivationDescent(steps=4, step_size=0.5)",
+    ]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_solver_runs_by_its_name(run, read_json, tmp_path, name):
+    run(*SMALL, "--solver", name, "--json", tmp_path / "out.json")
+    data = read_json(tmp_path / "out.json")
+    assert data["asked"]["solver"] == plain(METHODS[name]())
+    assert data["value"][0] > data["initial_value"][0]
+    assert data["solver"]["name"] == (name if name != "auto" else "recombination")
+
+
+@pytest.mark.parametrize("options", [(), (*SIGN, 200_000), ("--solver", "adr-gd")])
+def test_seconds_end_the_work(run, read_json, tmp_path, options):
+    out = tmp_path / "out.json"
+    run(*SMALL, *options, "--seconds", 0.2, "--json", out)
+    data = read_json(out)
+    assert data["asked"]["seconds"] == 0.2
+    assert data["seconds"] < 10
+    assert data["evaluations"]["backward"][0] > 0
+
+
 @pytest.mark.parametrize(
     ("preset", "solver"),
     [(preset, AdrGd.preset(preset)) for preset in ("paper", "released", "released-attack")],
@@ -75,7 +161,7 @@ def test_balls_around_the_inputs_of_a_file(run, read_json, tmp_path, norm, ball)
     np.save(tmp_path / "labels.npy", labels.numpy())
     printed = run(
         *("maximize", "digits", "--around", tmp_path / "x.npy", "--eps", 0.3, "--norm", norm),
-        *("--bounds", 0, 1, "--objective", f"margin:{tmp_path / 'labels.npy'}", "--steps", 8),
+        *("--bounds", 0, 1, "--objective", f"margin:{tmp_path / 'labels.npy'}", *SIGN, 8),
         *("--x0", "sample", "--starts", 2, "--batch-size", 4, "--json", tmp_path / "out.json"),
     )
     space = ball(images, 0.3, bounds=(0, 1))
@@ -90,7 +176,7 @@ def test_balls_around_the_inputs_of_a_file(run, read_json, tmp_path, norm, ball)
 def test_the_norm_is_linf_by_default(run, read_json, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
     run(
-        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", 0.5, "--steps", 5),
+        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", 0.5, *SIGN, 5),
         *("--json", tmp_path / "out.json"),
     )
     x = torch.tensor(read_json(tmp_path / "out.json")["x"])
@@ -100,21 +186,21 @@ def test_the_norm_is_linf_by_default(run, read_json, tmp_path):
 def test_a_first_start_from_a_file(run, read_json, tmp_path):
     x0 = torch.tensor([0.5, -0.25, 0.125])
     torch.save(x0, tmp_path / "x0.pt")
-    run(*SMALL, "--x0", tmp_path / "x0.pt", "--steps", 3, "--json", tmp_path / "out.json")
+    run(*SMALL, "--x0", tmp_path / "x0.pt", *SIGN, 3, "--json", tmp_path / "out.json")
     problem = small_problem()
     result = fw.maximize(problem, solver=Sign(steps=3), x0=x0[None], trace=True)
     same(read_json(tmp_path / "out.json"), result)
 
 
 def test_a_value_to_stop_at(run, read_json, tmp_path):
-    run(*SMALL, "--stop-at", -100, "--json", tmp_path / "out.json")
+    run(*SMALL, *SIGN, 100, "--stop-at", -100, "--json", tmp_path / "out.json")
     data = read_json(tmp_path / "out.json")
     assert data["status"] == ["reached"]
     assert data["evaluations"]["backward"] == [1]
 
 
 def test_an_output_can_be_minimised(run, read_json, tmp_path):
-    run(*SMALL, "--objective", "-output:1", "--steps", 5, "--json", tmp_path / "out.json")
+    run(*SMALL, "--objective", "-output:1", *SIGN, 5, "--json", tmp_path / "out.json")
     problem = small_problem()
     problem = fw.Problem(problem.model, fw.objectives.Output(1, sign=-1), problem.space)
     same(
@@ -124,7 +210,7 @@ def test_an_output_can_be_minimised(run, read_json, tmp_path):
 
 
 def test_double_precision_is_kept(run, networks, read_json, tmp_path):
-    options = ("--box", 0.1, 0.7, "--steps", 20, "--json", tmp_path / "out.json")
+    options = ("--box", 0.1, 0.7, *SIGN, 20, "--json", tmp_path / "out.json")
     run("maximize", f"{networks}:double", *options)
     (x,) = read_json(tmp_path / "out.json")["x"]
     assert set(x) <= {0.1, 0.7}
@@ -135,7 +221,7 @@ def test_double_precision_is_kept(run, networks, read_json, tmp_path):
 
 
 def test_the_shape_is_passed_on(run, networks):
-    run("maximize", f"{networks}:conv", "--shape", "1,5,5", "--box", 0, 1, "--steps", 2)
+    run("maximize", f"{networks}:conv", "--shape", "1,5,5", "--box", 0, 1, *SIGN, 2)
 
 
 def test_a_network_that_is_not_affine_gets_one_note(run, networks):
@@ -149,7 +235,7 @@ def test_a_network_that_is_not_affine_gets_one_note(run, networks):
 def test_many_problems_are_not_all_shown(run, read_json, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((25, 3)))
     printed = run(
-        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", 0.5, "--steps", 2),
+        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", 0.5, *SIGN, 2),
         *("--json", tmp_path / "out.json"),
     )
     assert "... and 5 more problems; --json writes all." in printed
@@ -158,7 +244,7 @@ def test_many_problems_are_not_all_shown(run, read_json, tmp_path):
 
 def test_without_files_nothing_is_written(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(*SMALL, "--steps", 2)
+    run(*SMALL, *SIGN, 2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -167,7 +253,7 @@ def test_the_figure_shows_the_trace(run, tmp_path):
     from matplotlib.image import imread
 
     before = dict(rcParams)
-    run(*SMALL, "--steps", 30, "--figure", tmp_path / "trace.png")
+    run(*SMALL, *SIGN, 30, "--figure", tmp_path / "trace.png")
     picture = imread(tmp_path / "trace.png")
     assert picture.shape[0] > 300
     assert picture.std() > 0.05
@@ -195,7 +281,7 @@ def test_the_lines_of_the_figure_are_the_best_values():
 
 def test_the_model_is_evaluated_where_it_says(run, read_json, tmp_path):
     """The value in the data is the network's own at the x in the data."""
-    run(*SMALL, "--steps", 10, "--json", tmp_path / "out.json")
+    run(*SMALL, *SIGN, 10, "--json", tmp_path / "out.json")
     data = read_json(tmp_path / "out.json")
     net: nn.Module = random_network((3, 8, 4), 0)
     assert net(torch.tensor(data["x"]))[0, 0].item() == pytest.approx(data["value"][0])
@@ -218,7 +304,15 @@ def test_the_model_is_evaluated_where_it_says(run, read_json, tmp_path):
         (["--box", 0, 1, "--objective", "output:9"], "output 9 was asked for"),
         (["--box", 0, 1, "--objective", "margin:9"], "the model has classes 0 to 3"),
         (["--box", 0, 1, "--solver", "newton"], "no solver is named 'newton'"),
-        (["--box", 0, 1, "--set", "decay=[b]fast"], r"decay cannot be set: '\[b\]fast' is not"),
+        (
+            ["--box", 0, 1, *SIGN, 2, "--set", "decay=[b]fast"],
+            r"decay cannot be set: '\[b\]fast' is not",
+        ),
+        (["--box", 0, 1, "--solver", "sign", "--evaluations", 9], "the budget of auto, and the"),
+        (["--box", 0, 1, "--steps", 9], "auto plans its own steps"),
+        (["--box", 0, 1, "--evaluations", 0], "evaluations must be"),
+        (["--box", 0, 1, "--seconds", 0], "seconds must be positive; it is 0"),
+        (["--box", 0, 1, *SIGN, 9, "--seconds", -1], "seconds must be positive; it is -1"),
         (["--box", 0, 1, "--starts", 0], "starts must be at least 1"),
         (["--box", 0, 1, "--batch-size", 0], "batch_size must be at least 1"),
         (["--box", 0, 1, "--x0", "x0.npy"], "there is no file x0.npy"),

@@ -2,14 +2,46 @@ from dataclasses import replace
 
 import pytest
 
-from facetwalk.cli.solver_choice import SolverOptions, changed_settings, make_solver
-from facetwalk.solvers import BY_NAME, AdrGd, Sign
+from facetwalk.cli.field_values import changed_settings
+from facetwalk.cli.solver_choice import SolverOptions, make_solver
+from facetwalk.solvers import BY_NAME, ActivationDescent, Adam, AdrGd, Auto, Recombination, Sign
 from facetwalk.types import InputError
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_a_name_alone_gives_the_defaults(name):
-    assert make_solver(SolverOptions(name)) == BY_NAME[name]()
+@pytest.mark.parametrize(
+    ("name", "kind"), [("auto", Auto), ("recombination", Recombination), *BY_NAME.items()]
+)
+def test_a_name_alone_gives_the_defaults(name, kind):
+    assert make_solver(SolverOptions(name)) == kind()
+
+
+def test_nothing_said_gives_the_default_of_the_library():
+    assert make_solver(SolverOptions()) == Auto()
+
+
+def test_evaluations_are_the_budget_of_auto():
+    assert make_solver(SolverOptions(evaluations=70)) == Auto(evaluations=70)
+    assert make_solver(SolverOptions(settings=["evaluations=70"])) == Auto(evaluations=70)
+
+
+def test_fields_of_solvers_within_a_solver_are_set():
+    settings = ["inner.steps=25", "population=3", "inner.decay=cosine", "first.width=0.1"]
+    usual = Recombination()
+    assert isinstance(usual.first, ActivationDescent)
+    assert isinstance(usual.inner, ActivationDescent)
+    assert make_solver(SolverOptions("recombination", settings=settings)) == Recombination(
+        population=3,
+        first=replace(usual.first, width=0.1),
+        inner=replace(usual.inner, steps=25, decay="cosine"),
+    )
+
+
+def test_a_solver_within_a_solver_is_chosen_by_name():
+    settings = ["inner.steps=25", "inner=sign", "polish=adam", "polish.step_size=0.02"]
+    assert make_solver(SolverOptions("recombination", settings=settings)) == Recombination(
+        inner=Sign(steps=25), polish=Adam(step_size=0.02)
+    )
+    assert make_solver(SolverOptions("recombination", settings=["polish=none"])) == Recombination()
 
 
 def test_steps_and_settings_are_set():
@@ -29,7 +61,7 @@ def test_settings_come_after_preset_and_experiment():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (SolverOptions("newton"), "no solver is named 'newton'; there are gd, adam"),
+        (SolverOptions("newton"), "no solver is named 'newton'; there are auto, rec"),
         (SolverOptions("sign", preset="paper"), "are for adr-gd, not for sign"),
         (SolverOptions("sign", experiment="model-a"), "are for adr-gd, not for sign"),
         (SolverOptions("adr-gd", preset="nature"), "no preset is named 'nature'"),
@@ -43,6 +75,34 @@ def test_settings_come_after_preset_and_experiment():
         (SolverOptions("sign", steps=3, settings=["steps=4"]), "steps are given twice"),
         (SolverOptions("sign", steps=0), "steps must be at least 1"),
         (SolverOptions("fgsm", steps=3), "Fgsm has no field 'steps' to set; there are none"),
+        (SolverOptions(steps=3), "auto plans its own steps: give --evaluations or --seconds"),
+        (SolverOptions("auto", steps=3), "auto plans its own steps"),
+        (SolverOptions("sign", evaluations=9), "--evaluations is the budget of auto, and the"),
+        (SolverOptions("recombination", evaluations=9), "settings of recombination say how long"),
+        (SolverOptions(evaluations=9, settings=["evaluations=9"]), "evaluations are given twice"),
+        (
+            SolverOptions(settings=["inner.steps=9"]),
+            "Auto has no solver 'inner' whose fields to set",
+        ),
+        *(
+            (SolverOptions("recombination", settings=[setting]), match)
+            for setting, match in [
+                ("inner=auto", "inner cannot be set: 'auto' is not one of gd, adam"),
+                ("stepper.steps=1", "Recombination has no solver 'stepper' whose fields to set"),
+                ("polish.steps=1", "Recombination has no solver 'polish' whose fields to set"),
+                ("inner.speed=1", "ActivationDescent has no field 'speed' to set"),
+                ("inner.=1", "ActivationDescent has no field '' to set"),
+                ("inner.steps.x=1", "ActivationDescent has no solver 'steps'"),
+                ("population.x=1", "Recombination has no solver 'population'"),
+                ("inner.decay=fast", "decay cannot be set: 'fast' is not"),
+                ("inner.steps=0", "steps must be at least 1"),
+                ("elites=0", "elites must be at least 1"),
+            ]
+        ),
+        (
+            SolverOptions("recombination", settings=["inner.steps=1", "inner.steps=2"]),
+            "a field twice",
+        ),
     ],
 )
 def test_what_makes_no_solver_is_refused(options, match):
@@ -50,12 +110,7 @@ def test_what_makes_no_solver_is_refused(options, match):
         make_solver(options)
 
 
-def test_the_line_shows_steps_and_what_is_not_usual():
-    assert changed_settings(Sign()) == "steps=100"
-    assert changed_settings(Sign(steps=3, decay="cosine")) == "steps=3 decay=cosine"
-
-
-def test_the_line_makes_the_same_solver_again():
+def test_what_is_said_of_a_solver_makes_the_same_again():
     solver = AdrGd.for_experiment("mnist-untargeted", "released-attack")
-    settings = changed_settings(solver).split()
+    settings = changed_settings(solver)
     assert make_solver(SolverOptions("adr-gd", settings=settings)) == solver

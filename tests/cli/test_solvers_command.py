@@ -1,18 +1,20 @@
 from dataclasses import fields
 
 from facetwalk.cli.json_values import plain
-from facetwalk.solvers import BY_NAME
+from facetwalk.cli.solver_names import METHODS
+from facetwalk.solvers import Recombination
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
 
 
 def test_every_solver_and_field_is_listed_with_its_documentation(run, read_json, tmp_path):
     printed = run("solvers", "--json", tmp_path / "out.json")
     listed = {solver["name"]: solver for solver in read_json(tmp_path / "out.json")["solvers"]}
-    assert list(listed) == list(BY_NAME)
-    for name, solver in BY_NAME.items():
+    assert list(listed) == list(METHODS)
+    for name, solver in METHODS.items():
         assert listed[name]["summary"] == (solver.__doc__ or "").splitlines()[0]
         assert listed[name]["summary"] in " ".join(printed.split())
-        assert listed[name]["gradients_per_step"] == solver.gradients_per_step
+        gradients = getattr(solver, "gradients_per_step", None)
+        assert listed[name]["gradients_per_step"] == gradients
         shown = {field["name"]: field for field in listed[name]["fields"]}
         assert list(shown) == [field.name for field in fields(solver)]
         for field in fields(solver):
@@ -40,6 +42,18 @@ def test_one_solver_alone(run):
     assert "apgd" not in printed
 
 
+def test_solvers_within_a_solver_are_shown_with_their_settings(run, read_json, tmp_path):
+    printed = run("solvers", "recombination", "--json", tmp_path / "out.json")
+    assert printed.startswith("recombination\n")
+    inner = Recombination().inner
+    assert f"inner = ActivationDescent(steps={inner.steps}, step_size=0.5)  (a solver)" in printed
+    assert "polish = none  (a solver | none)" in printed
+    (recombination,) = read_json(tmp_path / "out.json")["solvers"]
+    shown = {field["name"]: field for field in recombination["fields"]}
+    assert shown["inner"]["default"]["name"] == "activation-descent"
+    assert shown["inner"]["default"]["fields"] == plain(vars(inner))
+
+
 def test_presets_and_experiments_of_adr_gd(run, read_json, tmp_path):
     printed = " ".join(run("solvers", "adr-gd", "--json", tmp_path / "out.json").split())
     assert f"presets: {', '.join(PRESETS)}" in printed
@@ -54,4 +68,4 @@ def test_a_fixed_field_says_so(run):
 
 
 def test_an_unknown_solver_is_refused(refused):
-    refused("no solver is named 'newton'; there are gd, adam", "solvers", "newton")
+    refused("no solver is named 'newton'; there are auto, rec", "solvers", "newton")

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from facetwalk.experiments.digits_demo import EPS, Attack, DemoResult, methods, run
+from facetwalk.experiments.digits_demo import EPS, DemoResult, methods, run
 from facetwalk.maximize import Problem, maximize
-from facetwalk.objectives import CrossEntropy
-from facetwalk.solvers import AdrGd
+from facetwalk.objectives import CrossEntropy, Margin
+from facetwalk.solvers import AdrGd, Auto
 from facetwalk.spaces import LinfBall
 from facetwalk.types import InputError
 from facetwalk.zoo import digits_net
@@ -19,11 +19,19 @@ def result() -> DemoResult:
 
 @pytest.mark.parametrize("evaluations", [10, 300])
 def test_every_method_but_fgsm_has_the_same_gradients(evaluations):
-    fgsm, *others = methods(evaluations)
-    assert (fgsm.solver.steps, fgsm.starts) == (1, 1)
+    auto, fgsm, *others = methods(evaluations)
+    assert auto.solver == Auto(evaluations=evaluations)
+    assert auto.starts == 1
+    assert (fgsm.solver.evaluations, fgsm.starts) == (1, 1)
     for method in others:
-        each = method.solver.steps * method.solver.gradients_per_step
-        assert each * method.starts == evaluations
+        assert method.solver.evaluations * method.starts == evaluations
+
+
+def test_the_gradients_are_counted(result):
+    for attack in result.attacks:
+        expected = 1 if attack.method.name == "FGSM" else 10
+        assert attack.gradients.tolist() == [expected] * 4
+        assert attack.ran.evaluations * attack.method.starts == expected
 
 
 def test_adr_gd_keeps_its_best_point_like_the_others():
@@ -43,14 +51,25 @@ def test_gradients_that_do_not_come_out_even_are_refused(evaluations):
 
 def test_attacks_are_those_of_maximize(result):
     space = LinfBall(result.images, EPS, bounds=(0, 1))
-    problem = Problem(digits_net(), CrossEntropy(result.labels), space)
     for attack in result.attacks:
         method = attack.method
+        problem = Problem(digits_net(), method.objective(result.labels), space)
         x0 = "sample" if method.starts > 1 else "center"
         again = maximize(problem, solver=method.solver, starts=method.starts, x0=x0, seed=5)
         assert torch.equal(attack.x, again.x)
-        assert torch.allclose(attack.cross_entropy, again.value)
-        assert bool((attack.cross_entropy >= again.initial_value - 1e-6).all())
+        assert torch.allclose(attack.margin, again.value)
+        assert bool((attack.margin >= again.initial_value - 1e-6).all())
+        assert attack.ran == again.solver
+
+
+def test_every_method_is_judged_by_the_margin_and_rivals_climb_what_suits_them():
+    labels, logits = torch.tensor([0]), torch.tensor([[1.0, 2.0, 4.0]])
+    climbs = {"Auto": Margin, "FGSM": CrossEntropy, "Sign": CrossEntropy, "APGD": CrossEntropy}
+    for method in methods(10):
+        objective = method.objective(labels)
+        assert objective(logits).item() == 3.0
+        guide = getattr(objective, "guide", objective)
+        assert type(guide) is climbs.get(method.name.split()[0], Margin)
 
 
 def test_fooled_images_are_misclassified(result):
@@ -70,36 +89,26 @@ def made_up(result: DemoResult, fooled: list[int]) -> DemoResult:
 
 
 @pytest.mark.parametrize(
-    ("fooled", "end"),
+    ("fooled", "rival"),
     [
-        (
-            [0, 2, 1, 1, 1, 1, 0],
-            "ADR-GD (paper) fools 1 of 4 images and Sign 2: ADR-GD loses by 1 image.",
-        ),
-        (
-            [0, 1, 1, 1, 1, 2, 4],
-            "ADR-GD (released-attack) fools 4 of 4 images and Sign 1: ADR-GD wins by 3 images.",
-        ),
-        (
-            [0, 0, 0, 0, 3, 3, 0],
-            "ADR-GD (paper) fools 3 of 4 images and APGD (5 starts) 3: ADR-GD ties at 3 images.",
-        ),
+        ([1, 0, 2, 1, 1, 0], "Sign (10 starts), fools 2, mean margin 0.000."),
+        ([1, 0, 0, 0, 3, 0], "ADR-GD (paper), fools 3, mean margin 0.500."),
+        ([1, 4, 0, 3, 0, 0], "FGSM, fools 4, mean margin 1.000."),
     ],
 )
-def test_the_verdict_says_who_wins(result, fooled, end):
-    assert made_up(result, fooled).verdict == f"With 10 gradients an image, {end}"
+def test_the_verdict_compares_our_default_with_the_best_other_method(result, fooled, rival):
+    assert made_up(result, fooled).verdict == (
+        "With 10 gradients an image, our default fools 1 of 4 images, mean margin -0.500; "
+        f"the best other method, {rival}"
+    )
 
 
-def test_the_strongest_fools_most_and_then_has_the_highest_loss(result):
-    assert made_up(result, [0, 1, 2, 4, 3, 0, 0]).strongest.method.name == "APGD"
-
-    def louder(attack: Attack) -> Attack:
-        return replace(attack, logits=attack.logits * 2)
-
-    tied = made_up(result, [0, 3, 3, 0, 0, 0, 0])
+def test_of_rivals_that_fool_as_many_the_one_with_the_larger_margin_counts(result):
+    tied = made_up(result, [0, 0, 3, 3, 0, 0])
     attacks = list(tied.attacks)
-    attacks[2] = louder(attacks[2])
-    assert replace(tied, attacks=tuple(attacks)).strongest.method.name == "Sign (5 starts)"
+    assert ", Sign (10 starts), fools 3" in tied.verdict
+    attacks[3] = replace(attacks[3], logits=attacks[3].logits * 2)
+    assert ", APGD (10 starts), fools 3" in replace(tied, attacks=tuple(attacks)).verdict
 
 
 @pytest.mark.parametrize("images", [-1, 0, 501])

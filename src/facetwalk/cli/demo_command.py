@@ -20,8 +20,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for demo.json, demo.npz and demo.png.")] = Path(
         "facetwalk-demo"
     ),
-    images: Annotated[int, typer.Option(help="Test images to attack.")] = 200,
-    evaluations: Annotated[int, typer.Option(help="Gradients of each method an image.")] = 300,
+    images: Annotated[int, typer.Option(help="Test images to attack.")] = 100,
+    evaluations: Annotated[int, typer.Option(help="Gradients of each method an image.")] = 1000,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:

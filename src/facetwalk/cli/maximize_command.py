@@ -47,7 +47,14 @@ def maximize(
             "class, one for each problem as in 3,5,8, or a file."
         ),
     ] = "output:0",
-    solver: Annotated[str, typer.Option(help="See facetwalk solvers.")] = "sign",
+    evaluations: Annotated[
+        int | None, typer.Option(help="Gradients that auto spends on a problem, 1000 by default.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="Time for all problems together; auto plans for it."),
+    ] = None,
+    solver: Annotated[str, typer.Option(help="See facetwalk solvers.")] = "auto",
     preset: Annotated[
         str | None, typer.Option(help="Of adr-gd: paper, released or released-attack.")
     ] = None,
@@ -56,16 +63,22 @@ def maximize(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set a field of the solver: field=value. Repeatable."),
+        typer.Option(
+            "--set",
+            help="Set a field of the solver: field=value, and for one within it inner=sign or "
+            "inner.steps=25. Repeatable.",
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of each start.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of each start, where the solver is not auto.")
+    ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each problem; the best counts.")] = 1,
     seed: options.Seed = 0,
     x0: Annotated[
         str, typer.Option(help="First start: center, sample (random) or a file of inputs.")
     ] = "center",
     batch_size: Annotated[
-        int | None, typer.Option(help="Most rows (problems x starts) to run at once.")
+        int | None, typer.Option(help="Most rows (problems x starts x population) to run at once.")
     ] = None,
     stop_at: Annotated[
         float | None, typer.Option(help="A problem that reaches this value is finished.")
@@ -89,10 +102,15 @@ def maximize(
         make_objective(objective),
         make_space(SpaceOptions(box, around, eps, norm, bounds), loaded),
     )
+    chosen = make_solver(
+        SolverOptions(solver, preset, experiment, steps, evaluations, settings or ())
+    )
     with affine_notes() as notes:
         result = facetwalk.maximize(
             problem,
-            solver=make_solver(SolverOptions(solver, preset, experiment, steps, settings or ())),
+            solver=chosen,
+            evaluations=evaluations,
+            seconds=seconds,
             x0=_first_start(x0, loaded.input_shape),
             starts=starts,
             seed=seed,
@@ -112,8 +130,9 @@ def maximize(
             "starts": starts,
             "stop_at": stop_at,
             "device": device,
+            "asked": {"solver": chosen, "seconds": seconds},
         }
-        write_json(json, asked | as_data(result, solver) | {"notes": notes})
+        write_json(json, asked | as_data(result) | {"notes": notes})
     if save is not None:
         with save.open("wb") as file:  # np.save would add .npy to other names
             np.save(file, result.x.cpu().numpy())

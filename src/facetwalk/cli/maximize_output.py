@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from facetwalk import Result
+from facetwalk.cli.field_values import changed_settings
 from facetwalk.cli.output import say, show_table
-from facetwalk.cli.solver_choice import changed_settings
-from facetwalk.solvers import Solver
+from facetwalk.cli.solver_names import name_of
+from facetwalk.solvers import Method
 
 _ROWS = 20
 """Problems that the table shows."""
@@ -16,8 +16,11 @@ _ENTRIES = 16
 """The largest input that is printed."""
 
 
-def show_result(result: Result, solver: str, starts: int) -> None:
-    """Print a row a problem, small inputs, and how they were found."""
+def show_result(result: Result, asked: str, starts: int) -> None:
+    """Print a row a problem, small inputs, and how they were found.
+
+    `asked` is the name of the solver that the user wanted.
+    """
     passes = result.evaluations
     counts = (passes.backward, passes.forward, passes.probe)
     rows = [
@@ -41,18 +44,26 @@ def show_result(result: Result, solver: str, starts: int) -> None:
         for problem in range(len(rows)):
             entries = result.x[problem].flatten().tolist()
             say(f"x of problem {problem}: {' '.join(map(_short, entries))}")
-    say(
-        f"{solver}: {changed_settings(result.solver)}",
-        f"{result.seconds:.2f} s, starts: {starts}, seed: {result.seed}",
-    )
+    say(*_what_ran(result.solver, asked))
+    say(f"{result.seconds:.2f} s, starts: {starts}, seed: {result.seed}")
 
 
-def as_data(result: Result, solver: str) -> dict[str, Any]:
+def _what_ran(solver: Method, asked: str) -> list[str]:
+    """The name and settings of a solver; solvers within it have lines of their own."""
+    ran = name_of(solver)
+    who = asked if asked == ran else f"{asked} ran {ran}"
+    settings = changed_settings(solver)
+    within = [text for text in settings if text.endswith(")")]
+    own = [text for text in settings if text not in within]
+    return [f"{who}: {' '.join(own)}", *(f"  {text}" for text in within)]
+
+
+def as_data(result: Result) -> dict[str, Any]:
     """All of a result."""
     passes, trace = result.evaluations, result.trace
     return {
         "seed": result.seed,
-        "solver": {"name": solver, "fields": settings_of(result.solver)},
+        "solver": result.solver,
         "value": result.value,
         "initial_value": result.initial_value,
         "x": result.x,
@@ -65,11 +76,6 @@ def as_data(result: Result, solver: str) -> dict[str, Any]:
         "trace": trace and {"evaluations": trace.evaluations, "best": trace.best},
         "seconds": result.seconds,
     }
-
-
-def settings_of(solver: Solver) -> dict[str, Any]:
-    """Every field of a solver."""
-    return {field.name: getattr(solver, field.name) for field in fields(solver)}
 
 
 def _short(number: float) -> str:

@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from facetwalk import InputError
-from facetwalk.cli.field_values import field_types, parsed, printed
-from facetwalk.solvers import BY_NAME, AdrGd, Solver
+from facetwalk.cli.field_values import field_types, parsed
+from facetwalk.cli.solver_names import AnySolver, solver_class
+from facetwalk.solvers import AdrGd, Auto, Solver
 
 
 @dataclass(frozen=True)
 class SolverOptions:
     """What a user said about the solver; None is what they left open."""
 
-    name: str
+    name: str = "auto"
     preset: str | None = None
     experiment: str | None = None
     steps: int | None = None
+    evaluations: int | None = None
     settings: Sequence[str] = ()
-    """Texts `field=value`."""
+    """Texts `field=value`, where a field may be that of a solver within: `inner.steps=25`."""
 
 
-def make_solver(options: SolverOptions) -> Solver:
-    """The solver: preset, then experiment, then steps and settings."""
+def make_solver(options: SolverOptions) -> AnySolver:
+    """The solver: preset, then experiment, then steps, evaluations and settings."""
     start = _start(options)
-    changes = dict(_setting(start, text) for text in options.settings)
-    if len(changes) < len(options.settings):
+    settings = [_name_and_text(setting) for setting in options.settings]
+    if len(dict(settings)) < len(settings):
         raise InputError("--set gives a field twice: give each once")
-    if options.steps is not None:
-        if "steps" in changes:
-            raise InputError("steps are given twice: leave out --steps or --set steps=...")
-        changes |= dict([_setting(start, f"steps={options.steps}")])
-    return replace(start, **changes)
+    for name, value in (("steps", options.steps), ("evaluations", options.evaluations)):
+        if value is None:
+            continue
+        if name in dict(settings):
+            raise InputError(f"{name} are given twice: leave out --{name} or --set {name}=...")
+        settings.append((name, str(value)))
+    return _with_settings(start, settings)
 
 
-def solver_class(name: str) -> type[Solver]:
-    """The solver of this name."""
-    if name not in BY_NAME:
-        raise InputError(f"no solver is named {name!r}; there are {', '.join(BY_NAME)}")
-    return BY_NAME[name]
-
-
-def changed_settings(solver: Solver) -> str:
-    """One line with the steps and every setting that is not the solver's default."""
-    usual = type(solver)()
-    names = [field.name for field in fields(solver)]
-    changed = [n for n in names if n == "steps" or getattr(solver, n) != getattr(usual, n)]
-    return " ".join(f"{name}={printed(getattr(solver, name))}" for name in changed)
-
-
-def _start(options: SolverOptions) -> Solver:
+def _start(options: SolverOptions) -> AnySolver:
     kind = solver_class(options.name)
+    _check_budget(options, kind)
     if options.preset is None and options.experiment is None:
         return kind()
     if kind is not AdrGd:
@@ -63,17 +54,52 @@ def _start(options: SolverOptions) -> Solver:
     return AdrGd.for_experiment(options.experiment, preset)
 
 
-def _setting(solver: Solver, text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
+def _check_budget(options: SolverOptions, kind: type[AnySolver]) -> None:
+    if kind is Auto and options.steps is not None:
+        raise InputError(
+            "auto plans its own steps: give --evaluations or --seconds instead of --steps, or "
+            "name another solver with --solver"
+        )
+    if kind is not Auto and options.evaluations is not None:
+        raise InputError(
+            f"--evaluations is the budget of auto, and the settings of {options.name} say how "
+            "long it runs: leave out --evaluations or --solver"
+        )
+
+
+def _name_and_text(setting: str) -> tuple[str, str]:
+    name, equals, text = setting.partition("=")
     if not equals:
-        raise InputError(f"--set {text} must have the form field=value")
-    settable = [field.name for field in fields(solver) if field.init]
-    if name not in settable:
+        raise InputError(f"--set {setting} must have the form field=value")
+    return name, text
+
+
+def _with_settings(solver: Any, settings: Sequence[tuple[str, str]]) -> Any:
+    """`solver` with some fields changed; `inner.steps` is the field `steps` of its `inner`."""
+    changes: dict[str, Any] = {}
+    of_inner: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, text in settings:
+        outer, dot, rest = name.partition(".")
+        if dot:
+            of_inner[outer].append((rest, text))
+        else:
+            changes[name] = _value(solver, name, text)
+    for outer, inner_settings in of_inner.items():
+        inner = changes.get(outer, getattr(solver, outer, None))
+        if not isinstance(inner, Solver):
+            raise InputError(f"{type(solver).__name__} has no solver {outer!r} whose fields to set")
+        changes[outer] = _with_settings(inner, inner_settings)
+    return replace(solver, **changes)
+
+
+def _value(solver: AnySolver, name: str, text: str) -> Any:
+    names = [field.name for field in fields(solver) if field.init]
+    if name not in names:
         raise InputError(
             f"{type(solver).__name__} has no field {name!r} to set; "
-            f"there are {', '.join(settable) or 'none'}"
+            f"there are {', '.join(names) or 'none'}"
         )
     try:
-        return name, parsed(value, field_types(type(solver))[name])
+        return parsed(text, field_types(type(solver))[name])
     except InputError as error:
         raise InputError(f"{name} cannot be set: {error}") from error

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 
 from facetwalk.cli.field_values import described, field_types
+from facetwalk.cli.solver_names import AnySolver
 from facetwalk.solvers import Solver
 
 
@@ -29,11 +30,12 @@ class SolverDoc:
 
     name: str
     summary: str
-    gradients_per_step: int
+    gradients_per_step: int | None
+    """None where that depends on the solver within."""
     fields: tuple[FieldDoc, ...]
 
 
-def document(name: str, solver: type[Solver]) -> SolverDoc:
+def document(name: str, solver: type[AnySolver]) -> SolverDoc:
     """The documentation of a solver under the name that the command line uses."""
     types, docs, usual = field_types(solver), _field_docs(solver), solver()
     field_docs = [
@@ -47,13 +49,14 @@ def document(name: str, solver: type[Solver]) -> SolverDoc:
         for field in fields(solver)
     ]
     summary = (inspect.getdoc(solver) or "").splitlines()[0]
-    return SolverDoc(name, summary, solver.gradients_per_step, tuple(field_docs))
+    gradients = solver.gradients_per_step if issubclass(solver, Solver) else None
+    return SolverDoc(name, summary, gradients, tuple(field_docs))
 
 
-def _field_docs(solver: type[Solver]) -> dict[str, str]:
+def _field_docs(solver: type[AnySolver]) -> dict[str, str]:
     docs: dict[str, str] = {}
     for base in reversed(solver.__mro__):
-        if issubclass(base, Solver):
+        if is_dataclass(base):
             docs |= _strings_after_fields(base)
     return docs
 

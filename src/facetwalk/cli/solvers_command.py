@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -13,9 +12,8 @@ from facetwalk.cli import options
 from facetwalk.cli.field_values import printed
 from facetwalk.cli.files import check_writable, write_json
 from facetwalk.cli.output import say_wrapped
-from facetwalk.cli.solver_choice import solver_class
 from facetwalk.cli.solver_docs import FieldDoc, SolverDoc, document
-from facetwalk.solvers import BY_NAME
+from facetwalk.cli.solver_names import METHODS, solver_class
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
 
 _OF_ADR_GD = {"presets": list(PRESETS), "experiments": list(EXPERIMENTS)}
@@ -27,7 +25,7 @@ def solvers(
 ) -> None:
     """List the solvers, their fields, and the presets and experiments of adr-gd."""
     check_writable(json)
-    kinds = BY_NAME if name is None else {name: solver_class(name)}
+    kinds = METHODS if name is None else {name: solver_class(name)}
     docs = [document(name, kind) for name, kind in kinds.items()]
     for doc in docs:
         _show(doc)
@@ -37,8 +35,7 @@ def solvers(
 
 def _show(doc: SolverDoc) -> None:
     console = Console(highlight=False)
-    passes = "1 gradient" if doc.gradients_per_step == 1 else f"{doc.gradients_per_step} gradients"
-    console.print(Text.assemble((doc.name, "bold"), f"  ({passes} a step)"))
+    console.print(Text.assemble((doc.name, "bold"), _cost(doc.gradients_per_step)))
     say_wrapped(doc.summary)
     for field in doc.fields:
         console.print(_line(field))
@@ -49,10 +46,18 @@ def _show(doc: SolverDoc) -> None:
     console.print()
 
 
+def _cost(gradients: int | None) -> str:
+    if gradients is None:
+        return ""
+    return f"  ({gradients} {'gradient' if gradients == 1 else 'gradients'} a step)"
+
+
 def _line(field: FieldDoc) -> Text:
     allowed = f"({field.type})" if field.settable else "(fixed)"
     return Text.assemble("  ", (field.name, "cyan"), f" = {printed(field.default)}  {allowed}")
 
 
 def _as_data(doc: SolverDoc) -> dict[str, Any]:
-    return asdict(doc) | (_OF_ADR_GD if doc.name == "adr-gd" else {})
+    """`asdict` would take the solvers apart that are defaults of fields."""
+    data = vars(doc) | {"fields": [vars(field) for field in doc.fields]}
+    return data | (_OF_ADR_GD if doc.name == "adr-gd" else {})

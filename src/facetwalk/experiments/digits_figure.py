@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _COLUMNS = 8
 _RIGHT, _WRONG = "#1a7f37", "#cf222e"
 _DIFFERENCES = "RdBu_r"
-_REACH = 1.25 * EPS
-"""Where the colours of differences end: beyond any difference, so that none is all but black."""
+_REACH = 1.75 * EPS
+"""Where the colours of differences end: beyond any difference, so that they stay light."""
 
 
 def draw_digits(result: DemoResult) -> Figure:
-    """Up to eight digits beside what the strongest attack made of them."""
-    attack = result.strongest
+    """Up to eight digits beside what our default made of them."""
+    attack = result.attacks[0]
     shown = _chosen(attack.fooled, result.labels)
     confidence, predicted = attack.logits.softmax(1).max(1)
     figure = blank_figure(10.9, 4.6)
@@ -44,6 +44,7 @@ def draw_digits(result: DemoResult) -> Figure:
         grid[2, 0].images[0], ax=grid[2].tolist(), ticks=[-EPS, 0, EPS], pad=0.01
     )
     scale.outline.set_visible(False)
+    scale.ax.set_ylim(-EPS, EPS)
     figure.suptitle(
         f"No pixel moves by more than {EPS}: digits attacked by {attack.method.name}, "
         f"{result.evaluations} gradients each",
