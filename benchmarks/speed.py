@@ -11,18 +11,21 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from networks import CASES
 from report import RESULTS, markdown, save
-from torch import Tensor, nn
+from torch import Tensor
 
 import facetwalk as fw
 from facetwalk.objectives import Margin
-from facetwalk.solvers import ActivationDescent, Auto, Method, Sign
+from facetwalk.solvers import ActivationDescent, Auto, Recombination, Sign
 
-STEPS = 500
+SHORT, LONG = 100, 600
+"""Steps of two runs; what a step costs is the difference between them, without what comes once."""
 
 
 class Bench:
@@ -86,16 +89,15 @@ def step_cost(bench: Bench, sizes: list[int], repeats: int) -> list[dict]:
     found = []
     for size in sizes:
         problem = bench.problem(size)
-        solvers: dict[str, Method] = {
-            "Sign": Sign(steps=STEPS),
-            "activation descent": ActivationDescent(steps=STEPS),
-        }
-        times: dict[str, list[float]] = {name: [] for name in solvers}
+        times: dict[str, list[float]] = {"Sign": [], "activation descent": []}
         for repeat in range(repeats + 1):
-            for name, solver in solvers.items():
-                taken = bench.seconds(lambda p=problem, s=solver: fw.maximize(p, solver=s))
+            for name, kind in (("Sign", Sign), ("activation descent", ActivationDescent)):
+                short, long = (
+                    bench.seconds(partial(fw.maximize, problem, solver=kind(steps=steps)))
+                    for steps in (SHORT, LONG)
+                )
                 if repeat:
-                    times[name].append(taken / STEPS)
+                    times[name].append((long - short) / (LONG - SHORT))
         medians = {name: statistics.median(taken) for name, taken in times.items()}
         ratio = medians["activation descent"] / medians["Sign"]
         found.append({"batch": size, "ratio": ratio, **medians})
@@ -114,7 +116,7 @@ def throughput(bench: Bench, problems: list[int], budget: int) -> list[dict]:
         bare()
         whole_rates, bare_rates = [], []
         for repeat in range(4):
-            taken = bench.seconds(lambda p=problem, s=plan: fw.maximize(p, solver=s))
+            taken = bench.seconds(partial(fw.maximize, problem, solver=plan))
             loop = bench.seconds(lambda b=bare, n=plan.steps: [b() for _ in range(n)])
             if repeat:
                 whole_rates.append(size * plan.steps / taken)
@@ -128,25 +130,26 @@ def throughput(bench: Bench, problems: list[int], budget: int) -> list[dict]:
 
 
 def growth(bench: Bench, counts: list[int], budgets: list[int]) -> list[dict]:
-    """Seconds and memory against problems and evaluations."""
+    """Seconds and memory against problems and evaluations, with a population of 5."""
     found = []
     pairs = [(count, budgets[0]) for count in counts] + [(counts[0], b) for b in budgets[1:]]
+    bench.seconds(lambda: fw.maximize(bench.problem(counts[0]), evaluations=budgets[0]))
     for count, budget in pairs:
-        problem, solver = bench.problem(count), Auto(evaluations=budget)
+        problem, plan = bench.problem(count), Recombination()
+        left = budget // plan.population - plan.first.steps
+        plan = replace(plan, generations=1 + left // plan.inner.steps)
         if bench.device == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-        work: Callable[[], nn.Module | fw.Result] = lambda p=problem, s=solver: fw.maximize(  # noqa: E731
-            p, solver=s, stop_at=1e9
-        )
-        taken = bench.seconds(work)
+        taken = bench.seconds(partial(fw.maximize, problem, solver=plan))
         peak = torch.cuda.max_memory_allocated() / 2**20 if bench.device == "cuda" else None
-        found.append({"problems": count, "evaluations": budget, "seconds": taken, "MiB": peak})
+        evaluations = plan.evaluations
+        found.append({"problems": count, "evaluations": evaluations, "seconds": taken, "MiB": peak})
         print("growth", found[-1], flush=True)
     return found
 
 
-def draw(found: list[dict], counts: list[int], budgets: list[int], path: Path) -> None:
+def draw(found: list[dict], path: Path) -> None:
     """Seconds and memory against evaluations, and against problems."""
     import matplotlib
 
@@ -154,8 +157,8 @@ def draw(found: list[dict], counts: list[int], budgets: list[int], path: Path) -
     from matplotlib import pyplot
 
     figure, panels = pyplot.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    by_budget = [row for row in found if row["problems"] == counts[0]]
-    by_count = [row for row in found if row["evaluations"] == budgets[0]]
+    by_budget = [row for row in found if row["problems"] == found[0]["problems"]]
+    by_count = [row for row in found if row["evaluations"] == found[0]["evaluations"]]
     for panel, rows, axis in (
         (panels[0], by_budget, "evaluations"),
         (panels[1], by_count, "problems"),
@@ -167,8 +170,8 @@ def draw(found: list[dict], counts: list[int], budgets: list[int], path: Path) -
             memory.plot([r[axis] for r in rows], [r["MiB"] for r in rows], "s--", color="tab:red")
             memory.set_ylabel("peak memory, MiB", color="tab:red")
             memory.set_ylim(bottom=0)
-    panels[0].set_title(f"{counts[0]} problems")
-    panels[1].set_title(f"{budgets[0]} evaluations each")
+    panels[0].set_title(f"{found[0]['problems']} problems")
+    panels[1].set_title(f"{found[0]['evaluations']} evaluations each")
     figure.savefig(path, dpi=150)
 
 
@@ -239,7 +242,7 @@ def main() -> None:
     data = {"steps": steps, "throughput": rates, "growth": grown}
     title = f"Speed on {options.network}, {options.device}"
     save(name, title, "\n".join(tables), data, options.device, options.out)
-    draw(grown, options.counts, options.budgets, options.out / f"{name}.png")
+    draw(grown, options.out / f"{name}.png")
 
 
 if __name__ == "__main__":

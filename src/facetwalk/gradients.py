@@ -78,7 +78,7 @@ def gradient_of(
     """
     leaf = x.detach().requires_grad_()
     with torch.enable_grad():
-        outputs = forward(leaf.clone())
+        outputs = forward(leaf)
         losses = loss(outputs)
         (gradient,) = torch.autograd.grad(losses.sum(), leaf)
     return outputs, losses.detach(), torch.nan_to_num(gradient, nan=0.0)

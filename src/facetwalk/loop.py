@@ -207,7 +207,8 @@ class _Chunk:
         memory = None
         rounds = self.method.rounds
         for number, solver in enumerate(rounds):
-            if number < len(rounds) - 1 and self.watch.nearly_over():
+            if 0 < number < len(rounds) - 1 and self.watch.nearly_over():
+                self.watch.late = True
                 continue
             task, x = self.method.begin(self.task, self.rows, memory, number)
             lowest = torch.full_like(self.rows.best, -torch.inf)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from facetwalk.batching import per_row
 from facetwalk.loop import Callback, Record, Rows, Watch, run_chunk
 from facetwalk.models import count_of, model_of, require_eval
 from facetwalk.objectives import Objective, as_objective
+from facetwalk.precision import Precision, products_in
 from facetwalk.progress import progress_report
 from facetwalk.solvers import Auto, Method, Task
 from facetwalk.spaces import Space
@@ -118,6 +119,7 @@ def maximize(
     seed: int = 0,
     batch_size: int | None = None,
     stop_at: float | Tensor | None = None,
+    precision: Precision | None = None,
     callback: Callback | None = None,
     trace: bool = False,
     progress: bool = False,
@@ -137,6 +139,8 @@ def maximize(
         batch_size: the most rows (problems x starts x population) to run at once; by default
             what memory holds. A population is never divided.
         stop_at: a number or `(B,)`: a problem whose value reaches it leaves the batch.
+        precision: of the search: `"full"`, `"tf32"`, `"bf16"`, or as torch is set. The values in
+            the result are always evaluated in full precision.
         callback: sees each `Step`; returns True to stop the work.
         trace: whether to record the best value so far.
         progress: whether to show a progress bar (plain lines where there is no terminal).
@@ -151,17 +155,16 @@ def maximize(
     ([[1.0, 1.0]], [7.0])
     """
     began = time.perf_counter()
-    _check_arguments(problem, starts, batch_size, seconds)
+    _check_arguments(problem, starts, batch_size, seconds, precision)
     budget = _budget(solver, evaluations)
     if isinstance(budget, Auto) and seconds is None:
         seconds = budget.seconds
-    clock = None if evaluations is not None else seconds
-    home = _Home.of(problem, seed)
+    home = _Home.of(problem, seed, precision == "bf16")
     given = _given_points(x0, home.space, problem.count, starts)
     record = _empty_record(problem.count, home.space, stop_at)
     watch = Watch([callback] if callback is not None else [])
-    with torch.no_grad(), home.untouched_random_state():
-        rows, method = _trial(home, budget, clock, stop_at is None)
+    with torch.no_grad(), home.untouched_random_state(), products_in(precision):
+        rows, method = _trial(home, budget, seconds, stop_at is None)
         rows = batch_size or rows
         if trace:
             record.follow(_trace_steps(method.steps))
@@ -180,7 +183,8 @@ def maximize(
                 part = record.part(watch.first_problem, int(family[-1]) // starts)
                 task, at_work = home.rows(method.population, family, starts, x0, given)
                 run_chunk(method, task, at_work, part, watch)
-        value = _evaluate_anew(home, record, rows)
+        with products_in("full"):
+            value = _evaluate_anew(home, record, rows)
     return Result(
         x=record.x,
         value=value,
@@ -203,16 +207,18 @@ class _Home:
     space: Space
     count: int
     seed: int
+    low_precision: bool
 
     @classmethod
-    def of(cls, problem: Problem, seed: int) -> _Home:
+    def of(cls, problem: Problem, seed: int, low_precision: bool) -> _Home:
         device, dtype = problem.space.center.device, problem.space.center.dtype
         for tensor in (*problem.model.parameters(), *problem.model.buffers()):
             if tensor.is_floating_point():
                 device, dtype = tensor.device, tensor.dtype
                 break
         objective = as_objective(problem.objective).to(device, dtype)
-        return cls(problem.model, objective, problem.space.to(device, dtype), problem.count, seed)
+        space = problem.space.to(device, dtype)
+        return cls(problem.model, objective, space, problem.count, seed, low_precision)
 
     @property
     def device(self) -> torch.device:
@@ -230,6 +236,7 @@ class _Home:
             space=self.space.select(which),
             random=Streams.from_seeds(self.seed + which, number),
             mates=mates,
+            low_precision=self.low_precision,
         )
 
     def rows(
@@ -280,7 +287,7 @@ def _trial(
     if not isinstance(budget, Auto):
         return rows, budget
     relus = has_relus(few, x)
-    if seconds is None:
+    if seconds is None or budget.evaluations is not None:
         return rows, budget.plan(relus, to_the_last_digit)
     method: Method = budget.plan(relus, to_the_last_digit)
     for _ in range(2):  # the more members, the cheaper is each
@@ -293,8 +300,16 @@ def _trial(
 
 
 def _check_arguments(
-    problem: Problem, starts: int, batch_size: int | None, seconds: float | None
+    problem: Problem,
+    starts: int,
+    batch_size: int | None,
+    seconds: float | None,
+    precision: str | None,
 ) -> None:
+    if precision not in (None, *get_args(Precision)):
+        raise InputError(
+            f"precision must be one of {', '.join(get_args(Precision))}; it is {precision!r}"
+        )
     if seconds is not None and not seconds > 0:
         raise InputError(f"seconds must be positive; it is {seconds}")
     if starts < 1:
@@ -381,4 +396,5 @@ def _trace(record: Record, method: Method, taken: int) -> Trace:
     gradients = [solver.gradients_per_step for solver in method.rounds for _ in range(solver.steps)]
     evaluations = method.population * torch.tensor(gradients).cumsum(0)
     best = record.trace.cummax(1).values[:, made.to(record.trace.device)]
+    best[:, -1] = torch.maximum(best[:, -1], record.value)  # the last steps need not be recorded
     return Trace(evaluations[steps[made]], best)

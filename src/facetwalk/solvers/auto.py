@@ -12,6 +12,8 @@ from facetwalk.solvers.recombination import Recombination
 from facetwalk.solvers.sign import Sign
 from facetwalk.types import InputError
 
+_USUAL = 1000
+"""Evaluations where nothing is said."""
 _FIRST_ROUND = 50
 """Steps of the first generation, at least."""
 _ROUND = 25
@@ -34,30 +36,30 @@ class Auto:
     4
     """
 
-    evaluations: int = 1000
-    """Gradient evaluations of each problem."""
+    evaluations: int | None = None
+    """Gradient evaluations of each problem: 1000, or what `seconds` allow."""
     seconds: float | None = None
-    """Instead: how long all problems together may take."""
+    """How long all problems together may take."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.evaluations, int) or self.evaluations < 1:
-            raise InputError(
-                f"evaluations must be a whole number, at least 1; it is {self.evaluations}"
-            )
+        given = self.evaluations
+        if given is not None and (not isinstance(given, int) or given < 1):
+            raise InputError(f"evaluations must be a whole number, at least 1; it is {given}")
         if self.seconds is not None and not self.seconds > 0:
             raise InputError(f"seconds must be positive; it is {self.seconds}")
 
     def plan(self, relus: bool = True, to_the_last_digit: bool = True) -> Method:
-        """What to run for `evaluations`.
+        """What to run for so many evaluations.
 
         A model without `relus` gets plain sign ascent. The last rounds polish what was found,
         unless a threshold is all that is asked for.
         """
         solver: Sign = ActivationDescent() if relus else Sign()
-        if self.evaluations < _ALONE_BELOW:
-            return replace(solver, steps=self.evaluations)
-        population = round(math.sqrt(self.evaluations / _MEMBERS))
-        steps = self.evaluations // population
+        budget = self.evaluations or _USUAL
+        if budget < _ALONE_BELOW:
+            return replace(solver, steps=budget)
+        population = round(math.sqrt(budget / _MEMBERS))
+        steps = budget // population
         polish = None
         if to_the_last_digit:
             polish = Adam(steps=min(_POLISH, steps // 4), step_size=_POLISH_STEP)

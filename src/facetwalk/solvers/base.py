@@ -76,6 +76,8 @@ class Task:
     random: Streams
     mates: int = 1
     """So many rows after one another are members of one population."""
+    low_precision: bool = False
+    """Whether the model runs in bfloat16, where torch's autocast sees fit."""
     passes: Passes = field(default_factory=Passes)
     found: list[tuple[Sites, bool]] = field(default_factory=list)
     """What `sites` has found."""
@@ -96,17 +98,28 @@ class Task:
         ends = (first.space.sample(random.fold(i)) for i in range(2))
         return audit(sites.on(first.model), *ends) is None
 
+    def outputs(self, x: Tensor, forward: Callable[[Tensor], Any] | None = None) -> Any:
+        """The model's outputs at `x`, or those of `forward` in its place."""
+        forward = forward or self.model
+        if not self.low_precision:
+            return forward(x.clone())
+        with torch.autocast(x.device.type, torch.bfloat16):
+            low = forward(x.clone())
+        return map_tensors(lambda y: y.to(x.dtype) if y.is_floating_point() else y, low)
+
     def value(self, x: Tensor) -> Tensor:
         """Scores `(B,)` at `x`."""
         self.passes.forward += 1
         with torch.no_grad():
-            return self.objective(self.model(x.clone()))
+            return self.objective(self.outputs(x))
 
     def evaluate(self, x: Tensor, forward: Callable[[Tensor], Any] | None = None) -> Evaluation:
         """Scores at `x` and the gradient to follow; `forward` stands for the model where given."""
         self.passes.forward += 1
         self.passes.backward += 1
-        outputs, loss, gradient = gradient_of(forward or self.model, self.guide, x)
+        outputs, loss, gradient = gradient_of(
+            lambda leaf: self.outputs(leaf, forward), self.guide, x
+        )
         return Evaluation(self.score(outputs, loss), loss, gradient)
 
     @property

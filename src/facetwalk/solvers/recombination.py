@@ -50,6 +50,7 @@ class Recombination(Method):
     population: int = 5
     """Members of a generation."""
     generations: int = 7
+    """Rounds, the first one included."""
     first: Solver = _FIRST
     """Improves the first generation, from random points."""
     inner: Solver = _INNER
@@ -147,5 +148,5 @@ class Recombination(Method):
         if type(objective).alternative is Objective.alternative:
             return task
         task.passes.forward += 1
-        guide = objective.alternative(task.model(x.clone()), task.random.fold(_MIXING, number))
+        guide = objective.alternative(task.outputs(x), task.random.fold(_MIXING, number))
         return replace(task, objective=Guided(objective, guide))

@@ -1,0 +1,200 @@
+"""What each part of the default solver is worth, and how wide its kernel should be.
+
+One part at a time is taken out, or one setting changed, at equal gradients. Images are those
+from number 1000 on, so that the tables of `classifiers.py` stay untouched by what is tuned here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from attacks import SOLVED, Target
+from networks import CASES, Case
+from random_networks import SIZES
+from report import RESULTS, markdown, save
+from torch import Tensor
+
+import facetwalk as fw
+from facetwalk.objectives import CrossEntropy, Guided, Margin
+from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign, Task
+from facetwalk.zoo import StackedNetworks, random_network
+
+Change = Callable[[Recombination], Method]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unnormalised(ActivationDescent):
+    """Activation descent that knows how far a layer's hyperplanes are on average, no more."""
+
+    def _norms(self, task: Task, x: Tensor, t: int) -> list[Tensor]:
+        norms = super()._norms(task, x, t)
+        return [norm.mean().expand_as(norm).contiguous() for norm in norms]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clones(Recombination):
+    """Children have one parent."""
+
+    def _children(self, task: Task, elites: object, number: int) -> Tensor:
+        one = replace(elites, x=elites.x[:, :1].expand_as(elites.x))  # pyright: ignore
+        return super()._children(task, one, number)
+
+
+def inner(plan: Recombination, **changes: object) -> Recombination:
+    """The plan with other settings of its solvers."""
+    return replace(
+        plan,
+        first=replace(plan.first, **changes),  # pyright: ignore
+        inner=replace(plan.inner, **changes),  # pyright: ignore
+    )
+
+
+def with_solver(plan: Recombination, kind: type[Sign]) -> Recombination:
+    return replace(
+        plan,
+        first=kind(steps=plan.first.steps),
+        inner=kind(steps=plan.inner.steps, step_size=plan.inner.step_size),  # pyright: ignore
+    )
+
+
+def restarts(plan: Recombination) -> Recombination:
+    """The same evaluations without learning: every generation starts anew."""
+    return replace(plan, fresh=1.0, inner=replace(plan.first, steps=plan.inner.steps))
+
+
+def clones(plan: Recombination) -> Clones:
+    return Clones(**{name: getattr(plan, name) for name in plan.__dataclass_fields__})
+
+
+PARTS: dict[str, Change] = {
+    "everything": lambda plan: plan,
+    "no kernel: exact gradients": lambda plan: with_solver(plan, Sign),
+    "no normalisation by normals": lambda plan: with_solver(plan, Unnormalised),
+    "no annealing: kernel to the end": lambda plan: inner(plan, annealing=1.0),
+    "no recombination: restarts": restarts,
+    "no crossover: clones of the best": clones,
+    "no other losses": lambda plan: replace(plan, mixed=False),
+    "nothing redrawn": lambda plan: replace(plan, redrawn=0.0),
+    "no fresh members": lambda plan: replace(plan, fresh=0.0),
+    "no polish": lambda plan: _without_polish(plan),
+}
+
+SETTINGS: dict[str, Change] = {
+    **{
+        f"width {width:g}": lambda plan, w=width: inner(plan, width=w)
+        for width in (0.004, 0.0075, 0.015, 0.03, 0.06)
+    },
+    **{
+        f"annealing {share:g}": lambda plan, a=share: inner(plan, annealing=a)
+        for share in (0.15, 0.3, 0.5)
+    },
+    **{
+        f"first step of children {size:g}": lambda plan, s=size: replace(
+            plan,
+            inner=replace(plan.inner, step_size=s),  # pyright: ignore
+        )
+        for size in (0.25, 0.5, 1.0)
+    },
+    **{f"elites {count}": lambda plan, e=count: replace(plan, elites=e) for count in (4, 8, 16)},
+    **{f"probes {count}": lambda plan, k=count: inner(plan, probes=k) for count in (1, 4, 16)},
+}
+
+
+def _without_polish(plan: Recombination) -> Recombination:
+    if plan.polish is None:
+        return plan
+    longer = replace(plan.first, steps=plan.first.steps + plan.polish.steps)
+    return replace(plan, polish=None, first=longer)
+
+
+def success(case: Case, change: Change, options: argparse.Namespace) -> list[float]:
+    """Shares of images that are misclassified, one for each seed."""
+    target = _target(case, options)
+    margin = Margin(target.labels)
+    plan = change(_plan(options.budget, to_the_last_digit=False))
+    objective = margin
+    if isinstance(plan, Recombination) and not plan.mixed:
+        objective = Guided(margin, CrossEntropy(target.labels))
+    space = fw.LinfBall(target.images, target.eps, bounds=(0, 1))
+    problem = fw.Problem(target.model, objective, space)
+    return [
+        100 * (_values(problem, plan, seed, stop_at=SOLVED) > 0).float().mean().item()
+        for seed in range(options.seeds)
+    ]
+
+
+def _target(case: Case, options: argparse.Namespace) -> Target:
+    images, labels = case.images()
+    some = slice(1000, 1000 + options.images) if len(labels) > 2000 else slice(0, options.images)
+    model = case.load().to(options.device)
+    for weight in model.parameters():
+        weight.requires_grad_(False)
+    return Target(model, images[some].to(options.device), labels[some].to(options.device), case.eps)
+
+
+def mean_value(model: str, change: Change, options: argparse.Namespace) -> list[float]:
+    """Mean best values on random networks, one for each seed."""
+    stack = StackedNetworks([random_network(SIZES[model], s) for s in range(options.networks)])
+    space = fw.Box(-1, 1, shape=(SIZES[model][0],))
+    problem = fw.Problem(stack.to(options.device), fw.objectives.Output(0), space)
+    plan = change(_plan(3 * options.budget, to_the_last_digit=True))
+    return [_values(problem, plan, seed).mean().item() for seed in range(options.seeds)]
+
+
+def _plan(budget: int, to_the_last_digit: bool) -> Recombination:
+    plan = Auto(evaluations=budget).plan(to_the_last_digit=to_the_last_digit)
+    assert isinstance(plan, Recombination)
+    return plan
+
+
+def _values(problem: fw.Problem, plan: Method, seed: int, stop_at: float | None = None) -> Tensor:
+    seed = 1_000_003 * seed
+    return fw.maximize(problem, solver=plan, seed=seed, x0="sample", stop_at=stop_at).value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", choices=["parts", "settings"])
+    parser.add_argument(
+        "--networks-named",
+        nargs="+",
+        default=["mnist_cnn_pgd", "mnist-cnn-0.3", "mnist-strided", "cifar-cnn", "digits"],
+    )
+    parser.add_argument("--models", default="AC", help="random networks")
+    parser.add_argument("--networks", type=int, default=64, help="how many random ones")
+    parser.add_argument("--budget", type=int, default=1000)
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    cases = [case for case in CASES if any(part in case.name for part in options.networks_named)]
+    changes = PARTS if options.table == "parts" else SETTINGS
+    rows, data = [], []
+    for name, change in changes.items():
+        measured = {case.name: success(case, change, options) for case in cases}
+        measured |= {f"Model {m}": mean_value(m, change, options) for m in options.models}
+        data.append({"change": name, "measured": measured})
+        cells = [_cell(values) for values in measured.values()]
+        rows.append([name, *cells])
+        print(*rows[-1], sep=" | ", flush=True)
+    headers = ["", *(case.name for case in cases), *(f"Model {m}" for m in options.models)]
+    title = f"Success (%) at {options.budget} gradients; random networks: mean value at three times"
+    table = markdown(headers, rows)
+    save(f"ablation_{options.table}", title, table, data, options.device, options.out)
+
+
+def _cell(values: list[float]) -> str:
+    mean = statistics.mean(values)
+    spread = (max(values) - min(values)) / 2
+    digits = 1 if mean > 1000 else 2
+    return f"{mean:,.{digits}f} ± {spread:,.{digits}f}"
+
+
+if __name__ == "__main__":
+    main()
