@@ -205,6 +205,79 @@ def test_one_probe_is_the_length_of_one_move():
         assert (possible - row).abs().amax(1).min() < 1e-12
 
 
+def scaled_by_jacobian(sites: Sites, x: Tensor, gates: list[Tensor], scale: Tensor) -> list[Tensor]:
+    """`||P_j * scale||` of each row, from the Jacobian with respect to `x / scale`."""
+    result = [torch.empty_like(gate) for gate in gates]
+    for row in range(len(x)):
+        own = [gate[row : row + 1] for gate in gates]
+        unit = scale.expand_as(x)[row : row + 1]
+        jacobians = torch.autograd.functional.jacobian(
+            lambda u, own=own, unit=unit: tuple(sites.gated(u * unit, own)[1]),
+            x[row : row + 1] / unit,
+        )
+        for norms, jacobian in zip(result, jacobians, strict=True):
+            norms[row] = jacobian[0].flatten(norms.ndim - 1).norm(dim=-1)
+    return result
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(8)
+
+
+SCALES = {
+    "one for all": lambda x: torch.full((1, *[1] * (x.ndim - 1)), 0.3).double(),
+    "one a row": lambda x: torch.rand(len(x), *[1] * (x.ndim - 1), generator=seeded()).double() + 1,
+    "one a coordinate": lambda x: torch.rand(1, *x.shape[1:], generator=seeded()).double() + 0.1,
+    "its own for each": lambda x: 10 ** (4 * torch.rand(x.shape, generator=seeded()).double() - 2),
+}
+
+
+@either_way
+@pytest.mark.parametrize("kind", SCALES)
+@pytest.mark.parametrize(
+    ("build", "shape"), [(net, (5,)), (conv_net, (1, 6, 6))], ids=["fully connected", "conv"]
+)
+def test_a_scale_is_the_unit_in_which_inputs_are_measured(build, shape, kind, affine):
+    model, x = build(), normal(3, *shape)
+    sites = discover(model, x)
+    gates, scale = soft_gates(sites, 3), SCALES[kind](x)
+    expected = scaled_by_jacobian(sites, x, gates, scale)
+    for found, right in zip(exact(sites, x, gates, affine, scale), expected, strict=True):
+        torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-12)
+
+
+@either_way
+@pytest.mark.parametrize("kind", SCALES)
+def test_scaled_probes_converge_to_the_scaled_norms(kind, affine):
+    model, x = net(), normal(2, 5)
+    sites = discover(model, x)
+    gates, scale = soft_gates(sites, 2), SCALES[kind](x)
+    right = sites.join(scaled_by_jacobian(sites, x, gates, scale))
+    found = sites.join(probed(sites, x, gates, streams(2), 4000, affine, scale))
+    assert (found / right - 1).abs().max() < 6 / math.sqrt(2 * 4000)
+
+
+@either_way
+@pytest.mark.parametrize("size", [1e-6, 1 / 255, 1.0, 1e6])
+def test_no_digits_are_lost_in_single_precision(size, affine):
+    model, x = net().float(), normal(3, 5).float()
+    sites = discover(model, x)
+    gates = [gate.float() for gate in soft_gates(sites, 3)]
+    plain = exact(sites, x, gates, affine)
+    scaled = exact(sites, x, gates, affine, torch.full((1, 1), size))
+    for a, b in zip(plain, scaled, strict=True):
+        torch.testing.assert_close(b / size, a, rtol=1e-4, atol=1e-6)
+
+
+def test_a_scale_of_zero_leaves_no_normals():
+    model, x = net(), normal(2, 5)
+    sites = discover(model, x)
+    gates = soft_gates(sites, 2)
+    nothing = torch.zeros(1, 5, dtype=torch.float64)
+    for norms in exact(sites, x, gates, True, nothing):
+        assert not norms.any()
+
+
 def test_running_normals_are_a_mean_and_then_fade():
     estimates = normal(7, 3, 4).abs()
     memory = 4

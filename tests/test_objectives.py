@@ -13,8 +13,11 @@ from facetwalk.objectives import (
     CrossEntropy,
     Custom,
     Distance,
+    Guided,
     Linear,
     Margin,
+    MixedLosses,
+    MixedTargetedLosses,
     Objective,
     Output,
     TargetedCrossEntropy,
@@ -22,6 +25,7 @@ from facetwalk.objectives import (
     TargetedMargin,
     as_objective,
 )
+from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 CLASSES = 6
@@ -176,6 +180,44 @@ def test_linear_is_the_smallest_of_its_rows(shared):
     assert Linear(weights, offsets)(IMAGES).tolist() == pytest.approx(expected)
 
 
+KINDS = torch.tensor([0, 1, 2, 2, 0])
+
+
+def mixed(z: list[float], y: int, t: int, kind: int) -> float:
+    return [cross_entropy(z, y), margin(z, y), z[t] - z[y]][kind]
+
+
+def mixed_targeted(z: list[float], y: int, kind: int) -> float:
+    return [-cross_entropy(z, y), -margin(z, y)][kind]
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_mixed_losses_are_each_rows_own(shift):
+    kinds = (KINDS + shift) % 3
+    scores = MixedLosses(LABELS, TARGETS, kinds)(LOGITS)
+    rows = zip(*(t.tolist() for t in (LOGITS, LABELS, TARGETS, kinds)), strict=True)
+    assert scores.tolist() == pytest.approx([mixed(*row) for row in rows])
+    targeted = MixedTargetedLosses(LABELS, kinds % 2)(LOGITS)
+    rows = zip(*(t.tolist() for t in (LOGITS, LABELS, kinds % 2)), strict=True)
+    assert targeted.tolist() == pytest.approx([mixed_targeted(*row) for row in rows])
+
+
+def test_mixed_losses_have_the_gradients_of_their_parts():
+    def gradient(objective: Objective) -> Tensor:
+        leaf = LOGITS.clone().requires_grad_()
+        (found,) = torch.autograd.grad(objective(leaf).sum(), leaf)
+        return found
+
+    towards = F.one_hot(TARGETS, CLASSES) - F.one_hot(LABELS, CLASSES)
+    parts = [gradient(CrossEntropy(LABELS)), gradient(Margin(LABELS)), towards.double()]
+    expected = torch.stack([parts[kind][row] for row, kind in enumerate(KINDS.tolist())])
+    torch.testing.assert_close(gradient(MixedLosses(LABELS, TARGETS, KINDS)), expected)
+    softmax = F.one_hot(LABELS, CLASSES) - LOGITS.softmax(1)
+    parts = [softmax, gradient(TargetedMargin(LABELS))]
+    expected = torch.stack([parts[kind][row] for row, kind in enumerate((KINDS % 2).tolist())])
+    torch.testing.assert_close(gradient(MixedTargetedLosses(LABELS, KINDS % 2)), expected)
+
+
 PER_PROBLEM = {
     **{
         name: (classify(kind, LABELS, TARGETS), LOGITS)
@@ -183,12 +225,18 @@ PER_PROBLEM = {
     },
     "Distance": (Distance(REFERENCES), IMAGES),
     "Linear": (Linear(WEIGHTS, OFFSETS), IMAGES),
+    "MixedLosses": (MixedLosses(LABELS, TARGETS, KINDS), LOGITS),
+    "MixedTargetedLosses": (MixedTargetedLosses(LABELS, KINDS % 2), LOGITS),
+    "Guided": (Guided(Margin(LABELS), CrossEntropy(LABELS)), LOGITS),
+    "Guided, one shared": (Guided(Output(1), DLR(LABELS)), LOGITS),
+    "Guided, mixed": (Guided(DLR(LABELS), MixedLosses(LABELS, TARGETS, KINDS)), LOGITS),
 }
 SHARED = {
     "shared Distance": (Distance(REFERENCES[:1]), IMAGES),
     "shared Linear": (Linear(WEIGHTS[:1], OFFSETS[:1]), IMAGES),
     "Output": (Output(2), IMAGES),
     "Custom": (Custom(lambda y: y.flatten(1).amax(1)), IMAGES),
+    "shared Guided": (Guided(Output(2), Output(0)), IMAGES),
 }
 
 
@@ -334,3 +382,124 @@ BAD_OUTPUTS = {
 def test_check_refuses_outputs_that_do_not_fit(objective, shape, message):
     with pytest.raises(InputError, match=message):
         objective.check(torch.zeros(shape))
+
+
+class TestGuided:
+    def test_points_are_judged_by_the_score(self):
+        guided = Guided(Margin(LABELS), CrossEntropy(LABELS))
+        assert torch.equal(guided(LOGITS), Margin(LABELS)(LOGITS))
+
+    @pytest.mark.parametrize("rows", [[2], [4, 0, 0, 3]])
+    def test_its_parts_are_selected_and_moved_together(self, rows):
+        guided, index = Guided(Margin(LABELS), CrossEntropy(LABELS)), torch.tensor(rows)
+        some = guided.select(index)
+        assert torch.equal(some.guide.labels, LABELS[index])
+        assert torch.equal(some.score.labels, LABELS[index])
+        assert some.count == len(rows)
+        far = Guided(Distance(REFERENCES), Linear(WEIGHTS, OFFSETS))
+        single = far.to(torch.device("cpu"), torch.float32)
+        assert single.score.reference.dtype == single.guide.weights.dtype == torch.float32
+
+    @pytest.mark.parametrize(
+        "guided",
+        [Guided(Margin([7]), CrossEntropy([0])), Guided(Output(0), CrossEntropy([7]))],
+        ids=["score", "guide"],
+    )
+    def test_both_parts_are_checked(self, guided):
+        with pytest.raises(InputError, match="labels run from 7 to 7"):
+            guided.check(LOGITS)
+
+    def test_its_parts_may_be_plain_functions(self):
+        guided = Guided(lambda y: y[:, 0], lambda y: y.square().sum(1))
+        assert torch.equal(guided(LOGITS), LOGITS[:, 0])
+        torch.testing.assert_close(guided.guide(LOGITS), LOGITS.square().sum(1))
+        assert guided.count == 1
+
+    def test_it_knows_no_alternative(self):
+        guided = Guided(Margin(LABELS), CrossEntropy(LABELS))
+        assert guided.alternative(LOGITS, Streams(torch.arange(5))) is guided
+
+
+def many(count: int, classes: int, seed: int = 5) -> tuple[Tensor, Tensor, Streams]:
+    """Logits, labels and streams of many rows."""
+    labels = torch.arange(count) % classes
+    return draw(count, classes, seed=seed), labels, Streams(torch.arange(count))
+
+
+class TestAlternatives:
+    """What members of a population climb instead."""
+
+    @pytest.mark.parametrize("kind", [CrossEntropy, Margin, DLR])
+    @pytest.mark.parametrize("classes", [3, 4, 6, 12])
+    def test_targets_are_among_the_likeliest_other_classes(self, kind, classes):
+        logits, labels, random = many(4000, classes)
+        found = kind(labels).alternative(logits, random)
+        assert isinstance(found, MixedLosses)
+        assert torch.equal(found.labels, labels)
+        most = min(5, classes - 1)
+        ranks = []
+        for z, y, t in zip(logits.tolist(), labels.tolist(), found.targets.tolist(), strict=True):
+            others = sorted((c for c in range(classes) if c != y), key=lambda c: -z[c])
+            ranks.append(others.index(t))
+        counts = torch.tensor(ranks).bincount(minlength=most)
+        assert len(counts) == most
+        assert (counts / 4000 - 1 / most).abs().max() < 0.04
+
+    @pytest.mark.parametrize("kind", [CrossEntropy, Margin, DLR])
+    def test_half_of_the_rows_climb_the_cross_entropy(self, kind):
+        logits, labels, random = many(4000, 5)
+        kinds = kind(labels).alternative(logits, random).kind
+        shares = kinds.bincount(minlength=3) / 4000
+        assert shares.tolist() == pytest.approx([0.5, 0.3, 0.2], abs=0.04)
+
+    @pytest.mark.parametrize("kind", [CrossEntropy, Margin])
+    def test_with_two_classes_the_target_is_the_other_one(self, kind):
+        logits, labels, random = many(50, 2)
+        found = kind(labels).alternative(logits, random)
+        assert torch.equal(found.targets, 1 - labels)
+        margins = Margin(labels)(logits)
+        expected = torch.where(found.kind == 0, CrossEntropy(labels)(logits), margins)
+        torch.testing.assert_close(found(logits), expected)
+        assert found.check(logits) is None
+
+    @pytest.mark.parametrize("kind", [TargetedCrossEntropy, TargetedMargin, TargetedDLR])
+    def test_targeted_ones_keep_their_goal(self, kind):
+        logits, labels, random = many(4000, 5)
+        targets = (labels + 1) % 5
+        goal = targets if kind is TargetedDLR else labels
+        found = classify(kind, labels, targets).alternative(logits, random)
+        assert isinstance(found, MixedTargetedLosses)
+        assert torch.equal(found.labels, goal)
+        assert found.kind.double().mean().item() == pytest.approx(0.5, abs=0.04)
+        expected = torch.where(
+            found.kind == 0, -F.cross_entropy(logits, goal, reduction="none"), -Margin(goal)(logits)
+        )
+        torch.testing.assert_close(found(logits), expected)
+
+    @every_classification
+    def test_one_label_serves_every_row(self, kind, by_hand):
+        logits, _, random = many(20, 5)
+        one = classify(kind, torch.tensor([3]), torch.tensor([1])).alternative(logits, random)
+        threes, ones = torch.full((20,), 3), torch.full((20,), 1)
+        each = classify(kind, threes, ones).alternative(logits, random)
+        assert one.count == each.count == 20
+        assert torch.equal(one(logits), each(logits))
+
+    @every_classification
+    def test_each_rows_depends_on_its_own_stream_alone(self, kind, by_hand):
+        logits, labels, random = many(30, 6)
+        objective = classify(kind, labels, (labels + 1) % 6)
+        together = objective.alternative(logits, random)(logits)
+        for row in ([4], [29, 3]):
+            index = torch.tensor(row)
+            alone = objective.select(index).alternative(logits[index], Streams(random.keys[index]))
+            torch.testing.assert_close(alone(logits[index]), together[index])
+        other = objective.alternative(logits, random.fold(1))(logits)
+        assert not torch.equal(other, together)
+
+    @pytest.mark.parametrize(
+        ("objective", "outputs"),
+        [SHARED["Output"], SHARED["Custom"], PER_PROBLEM["Distance"], PER_PROBLEM["Linear"]],
+    )
+    def test_other_objectives_know_none(self, objective, outputs):
+        assert objective.alternative(outputs, Streams(torch.arange(5))) is objective

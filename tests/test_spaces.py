@@ -457,6 +457,50 @@ def test_intersection_reaches_as_far_as_its_smallest_member():
     assert (space.shape, space.count) == ((3,), 2)
 
 
+CORNERS = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=4)))
+TIPS = torch.cat([torch.eye(4), -torch.eye(4)])
+ALL_AROUND = Streams(torch.arange(50)).normal((4,))
+SCALED = {
+    "Box": (Box(torch.tensor([-1.0, 0.0, 2.0, 0.0]), torch.tensor([3.0, 0.5, 2.5, 9.0])), CORNERS),
+    "Box of each": (Box(torch.tensor([[-1.0], [0.0]]), 2, shape=(4,)), CORNERS),
+    "LinfBall": (LinfBall(torch.zeros(2, 4), torch.tensor([0.1, 3.0])), CORNERS),
+    "L2Ball": (L2Ball(torch.ones(2, 4), torch.tensor([0.1, 3.0])), ALL_AROUND),
+    "L2Ball of images": (L2Ball(torch.ones(1, 2, 2), 3.0), ALL_AROUND),
+    "L1Ball": (L1Ball(torch.ones(2, 4), torch.tensor([0.1, 3.0])), TIPS),
+}
+
+
+@pytest.mark.parametrize(("space", "extreme"), SCALED.values(), ids=SCALED)
+def test_scales_are_the_axes_of_an_ellipsoid_around_the_set(space, extreme):
+    """Extreme points lie on it, all others inside."""
+    center, rows = space.center, (space.count, *space.shape)
+
+    def depth(x: Tensor) -> Tensor:
+        return ((x - center) / space.scale).flatten(1).norm(dim=1)
+
+    for direction in extreme:
+        far = space.project(center + 20 * direction.reshape(space.shape).expand(rows))
+        torch.testing.assert_close(depth(far), torch.ones(space.count), rtol=1e-4, atol=0)
+    for number in range(50):
+        streams = Streams(torch.arange(space.count)).fold(number)
+        assert (depth(space.sample(streams)) <= 1 + 1e-5).all()
+
+
+def test_scale_of_an_intersection_is_the_smallest_in_each_coordinate():
+    box = Box(torch.tensor([-1.0, -0.2]), torch.tensor([1.0, 0.2]))
+    space = Intersection(L2Ball(torch.zeros(1, 2), 1.0), box)
+    torch.testing.assert_close(space.scale, torch.tensor([[1.0, 0.2 * 2**0.5]]))
+
+
+@pytest.mark.parametrize("kind", EXACT + DYKSTRA)
+def test_scale_is_positive_and_follows_rows(kind):
+    space = seeded_case(kind, seed=0).space
+    everyone = space.scale.expand(space.count, *space.shape)
+    assert (everyone > 0).all()
+    rows = torch.tensor([2, 0])
+    torch.testing.assert_close(space.select(rows).scale.expand(2, *space.shape), everyone[rows])
+
+
 def test_intersection_starts_from_a_common_point():
     space = Intersection(L2Ball(torch.zeros(1, 2), 1.0), Box(0.5, 3, shape=(2,)))
     start = space.center[0]
@@ -627,6 +671,10 @@ def test_a_space_of_ones_own_is_selected_moved_and_counted(simplex):
 def test_a_space_of_ones_own_ascends_by_the_signs(simplex):
     gradient = torch.tensor([[0.1, -3.0, 0.0], [-2.0, 1.0, 5.0]])
     assert simplex.ascent(gradient).tolist() == [[1.0, -1.0, 0.0], [-4.0, 4.0, 4.0]]
+
+
+def test_a_space_of_ones_own_has_the_scale_of_a_box(simplex):
+    torch.testing.assert_close(simplex.scale, simplex.radius * 3**0.5)
 
 
 def test_a_space_of_ones_own_intersects_with_a_box():

@@ -9,7 +9,16 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk import solvers
-from facetwalk.solvers import AdrGd, Apgd, Fgsm, Gd, PerturbedGd, Sign
+from facetwalk.solvers import (
+    ActivationDescent,
+    AdrGd,
+    Apgd,
+    Fgsm,
+    Gd,
+    PerturbedGd,
+    Recombination,
+    Sign,
+)
 from facetwalk.zoo import random_network
 
 SOLVERS = {
@@ -23,8 +32,29 @@ SOLVERS = {
     "adr-gd, released": replace(AdrGd.preset("released"), steps=60),
     "adr-gd, released-attack": replace(AdrGd.preset("released-attack"), steps=60),
     "adr-gd, probed": AdrGd(steps=60, normals="probed", normals_every=7),
+    "activation descent, exact": ActivationDescent(steps=60, normals="exact", refresh=7),
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+POPULATIONS = {
+    "recombination": Recombination(
+        population=3,
+        generations=3,
+        first=ActivationDescent(steps=5),
+        inner=ActivationDescent(steps=5, step_size=0.5),
+        redrawn=0.1,
+        fresh=0.1,
+    ),
+    "recombination of signs, polished": Recombination(
+        population=2,
+        generations=2,
+        first=Sign(steps=5),
+        inner=Sign(steps=5),
+        polish=solvers.Adam(steps=5),
+    ),
+}
+every_method = pytest.mark.parametrize(
+    "solver", [*SOLVERS.values(), *POPULATIONS.values()], ids=[*SOLVERS, *POPULATIONS]
+)
 
 
 def small_classifier(inputs=8, classes=4, seed=0) -> nn.Sequential:
@@ -46,11 +76,12 @@ def balls(count: int) -> dict[str, fw.Space]:
     }
 
 
-@every_solver
+@every_method
 @pytest.mark.parametrize("kind", ["linf", "l2", "l1", "box"])
 def test_batch_of_32_gives_what_32_single_calls_give(solver, kind):
     net, labels, space = small_classifier(), torch.arange(32) % 4, balls(32)[kind]
-    solver = replace(solver, steps=25) if solver.steps > 25 else solver
+    if isinstance(solver, solvers.Solver) and solver.steps > 25:
+        solver = replace(solver, steps=25)
     together = fw.maximize(
         fw.Problem(net, fw.objectives.CrossEntropy(labels), space), solver=solver, starts=2, seed=9
     )
@@ -86,12 +117,12 @@ def test_strong_solvers_find_the_optimum_that_a_fine_grid_proves():
     axis = torch.linspace(-1, 1, 801)
     proven = net(torch.cartesian_prod(axis, axis)).max().item()
     problem = fw.Problem(net, fw.objectives.Output(0), fw.Box(-1, 1, shape=(2,)))
-    for name in ("gd", "adam", "sign", "apgd", "adr-gd"):
+    for name in ("gd", "adam", "sign", "apgd", "adr-gd", "activation-descent"):
         found = fw.maximize(problem, solver=replace(SOLVERS[name], steps=200), starts=20).value
         assert proven - 0.01 <= found.item() <= proven + 0.01, name
 
 
-@every_solver
+@every_method
 def test_results_are_feasible_honest_and_never_worse_than_the_start(solver):
     net, labels = small_classifier(), torch.arange(6) % 4
     for space in balls(6).values():

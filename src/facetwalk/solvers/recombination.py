@@ -132,10 +132,10 @@ class Recombination(Method):
         families, count = elites.value.shape
         family = torch.arange(families, device=elites.x.device)
         family = family.repeat_interleave(self.population)
-        one, other = (
-            elites.x[family, (random.fold(i).uniform(()) * count).long()] for i in range(2)
-        )
-        child = torch.where(random.fold(2).uniform(shape) < 0.5, one, other)
+        one = (random.fold(0).uniform(()) * count).long()
+        other = (one + 1 + (random.fold(1).uniform(()) * (count - 1)).long()) % count
+        from_one = random.fold(2).uniform(shape) < 0.5
+        child = torch.where(from_one, elites.x[family, one], elites.x[family, other])
         new = task.space.sample(random.fold(3)).to(dtype)
         share = max(self.redrawn, 1 / math.prod(shape)) if self.redrawn else 0.0
         redrawn = random.fold(4).uniform(shape) < share

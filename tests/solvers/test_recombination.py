@@ -1,0 +1,630 @@
+"""Populations: what children are made of, who is an elite, and what crossover is good for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pytest
+import torch
+from scipy.stats import kstest
+from torch import Tensor, nn
+
+import facetwalk as fw
+from facetwalk import solvers
+from facetwalk.objectives import (
+    DLR,
+    CrossEntropy,
+    Guided,
+    Margin,
+    MixedLosses,
+    MixedTargetedLosses,
+    Output,
+    TargetedCrossEntropy,
+    TargetedMargin,
+)
+from facetwalk.solvers import (
+    ActivationDescent,
+    AdrGd,
+    Fgsm,
+    Recombination,
+    Sign,
+    Solver,
+)
+from facetwalk.solvers.gd import Point
+from facetwalk.zoo import StackedNetworks, random_network
+
+NET = random_network((8, 20, 15, 4), 1).double()
+
+
+def centers(count: int) -> Tensor:
+    generator = torch.Generator().manual_seed(4)
+    return torch.rand(count, 8, generator=generator, dtype=torch.float64)
+
+
+def spaces(count: int) -> dict[str, fw.Space]:
+    middle = centers(count)
+    ball = fw.L2Ball(middle, torch.linspace(0.2, 0.8, count, dtype=torch.float64))
+    return {
+        "box": fw.Box(middle - 1, middle + 0.5, shape=(8,)),
+        "linf": fw.LinfBall(middle, eps=0.3, bounds=(0, 1)),
+        "l2": fw.L2Ball(middle, eps=0.5, bounds=(0, 1)),
+        "l1": fw.L1Ball(middle, eps=0.5, bounds=(0, 1)),
+        "intersection": fw.Intersection(ball, fw.L1Ball(middle + 0.01, eps=0.6)),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Still(Solver):
+    """Does not move, so that a generation is seen as it was bred."""
+
+    steps: int = 1
+
+    def init(self, task: Any, x: Tensor) -> Point:
+        return Point(x)
+
+    def step(self, task: Any, state: Point, t: int) -> tuple[Point, Tensor]:
+        return state, task.value(state.x)
+
+
+def bred(space: fw.Space, objective=None, **settings) -> tuple[list[Tensor], list[Tensor], Any]:
+    """Points and values of each generation, `(problems, population, ...)`, and the result."""
+    solver = Recombination(first=Still(), inner=Still(), **settings)
+    points, values = [], []
+
+    def watch(step: fw.Step) -> None:
+        points.append(step.x.unflatten(0, (-1, solver.population)))
+        values.append(step.value.unflatten(0, (-1, solver.population)))
+
+    problem = fw.Problem(NET, objective or Output(0), space)
+    return points, values, fw.maximize(problem, solver=solver, callback=watch, seed=7)
+
+
+class TestChildren:
+    def test_each_coordinate_is_that_of_one_of_two_elites(self):
+        settings = {"population": 12, "generations": 5, "elites": 4, "redrawn": 0, "fresh": 0}
+        points, values, _ = bred(spaces(3)["box"], **settings)
+        both = 0
+        for g in range(1, 5):
+            for b in range(3):
+                value, x = (torch.cat([seen[b] for seen in s[:g]]) for s in (values, points))
+                elites = x[value.argsort(descending=True)[:4]]
+                for child in points[g][b]:
+                    from_elite = child == elites
+                    assert from_elite.any(0).all()
+                    pairs = from_elite[:, None] | from_elite[None]
+                    assert pairs.all(-1).any()
+                    both += not from_elite.all(-1).any()
+        assert both > 60  # of 144: only parents of different kinds make something new
+
+    def test_parents_take_equal_shares_and_every_elite_is_one(self):
+        settings = {"population": 400, "generations": 2, "elites": 3, "redrawn": 0, "fresh": 0}
+        points, values, _ = bred(spaces(1)["box"], **settings)
+        elites = points[0][0][values[0][0].argsort(descending=True)[:3]]
+        shares = (points[1][0][:, None] == elites).double().mean((0, 2))
+        assert shares.tolist() == pytest.approx([1 / 3] * 3, abs=0.06)
+
+    def test_in_a_linf_ball_they_are_the_parents_up_to_rounding(self):
+        settings = {"population": 12, "generations": 2, "elites": 12, "redrawn": 0, "fresh": 0}
+        points, _, _ = bred(spaces(3)["linf"], **settings)
+        distance = (points[1][:, :, None] - points[0][:, None]).abs().amin(2)
+        assert distance.max() < 1e-15
+
+    @pytest.mark.parametrize("kind", ["box", "linf", "l2", "l1", "intersection"])
+    @pytest.mark.parametrize("shares", [(0.0, 0.0), (0.5, 0.2)])
+    def test_they_lie_in_the_space(self, kind, shares):
+        space = spaces(4)[kind]
+        redrawn, fresh = shares
+        points, _, result = bred(
+            space, population=6, generations=4, elites=3, redrawn=redrawn, fresh=fresh
+        )
+        for generation in points:
+            for member in generation.unbind(1):
+                assert space.contains(member).all()
+        assert space.contains(result.x).all()
+
+    @pytest.mark.parametrize("settings", [{"fresh": 1.0, "redrawn": 0.0}, {"redrawn": 1.0}])
+    def test_fresh_members_are_random_points(self, settings):
+        space = fw.Box(-1, 3, shape=(8,))
+        points, _, _ = bred(space, population=300, generations=3, **settings)
+        for generation in points[1:]:
+            drawn = generation.flatten().numpy()
+            assert kstest((drawn + 1) / 4, "uniform").pvalue > 1e-3
+        everything = torch.cat([generation[0] for generation in points])[1:]
+        assert len(everything[:, 0].unique()) > 0.99 * len(everything)
+
+    @pytest.mark.parametrize(("share", "of_eight"), [(0.0, 0.0), (0.01, 1 / 8), (0.4, 0.4)])
+    def test_some_coordinates_are_drawn_anew(self, share, of_eight):
+        points, _, _ = bred(
+            fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=share, fresh=0
+        )
+        old, new = points[0][0], points[1][0]
+        drawn = ~(new[:, None] == old).any(1)
+        assert drawn.double().mean().item() == pytest.approx(of_eight, abs=0.04)
+        assert not drawn.all()
+
+    def test_some_members_are_fresh(self):
+        points, _, _ = bred(
+            fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=0, fresh=0.3
+        )
+        drawn = ~(points[1][0][:, None] == points[0][0]).any(1)
+        assert torch.equal(drawn.any(1), drawn.all(1))
+        assert drawn.all(1).double().mean().item() == pytest.approx(0.3, abs=0.08)
+
+    def test_generations_and_members_differ(self):
+        points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=8, generations=4)
+        everyone = torch.cat([generation[0] for generation in points])
+        assert len(everyone.unique(dim=0)) > 24  # of 32: a child may have one parent twice
+
+    def test_the_first_generation_starts_at_the_centre_and_random_points(self):
+        space = spaces(3)["box"]
+        points, _, result = bred(space, population=4, generations=2)
+        assert torch.equal(points[0][:, 0], space.center)
+        assert len(points[0].flatten(0, 1).unique(dim=0)) == 12
+        torch.testing.assert_close(result.initial_value, NET(space.center)[:, 0].detach())
+
+
+def test_elites_are_the_best_of_all_generations():
+    history: list[tuple[Tensor, Tensor]] = []
+    checked = []
+
+    class Spy(Recombination):
+        def learn(self, memory, rows):
+            history.append(
+                (rows.best_x.unflatten(0, (-1, 5)).clone(), rows.best.unflatten(0, (-1, 5)))
+            )
+            elites = super().learn(memory, rows)
+            everyone = torch.cat([x for x, _ in history], 1)
+            value = torch.cat([value for _, value in history], 1)
+            for b in range(3):
+                order = sorted(range(len(value[b])), key=lambda i: -value[b, i].item())[:7]
+                assert torch.equal(elites.value[b], value[b, order])
+                assert torch.equal(elites.x[b], everyone[b, order])
+                objective = NET(elites.x[b])[:, 0]
+                torch.testing.assert_close(elites.value[b], objective.detach())
+                checked.append(len(order))
+            return elites
+
+    problem = fw.Problem(NET, Output(0), spaces(3)["linf"])
+    solver = Spy(
+        population=5,
+        generations=4,
+        elites=7,
+        first=Sign(steps=4, step_size=0.3),
+        inner=Sign(steps=3, step_size=0.2),
+    )
+    result = fw.maximize(problem, solver=solver)
+    assert checked == [5] * 3 + [7] * 9
+    best = torch.cat([value for _, value in history], 1).amax(1)
+    torch.testing.assert_close(result.value, best)
+
+
+def test_what_a_generation_gives_is_the_best_of_each_members_walk():
+    seen, learned = [], []
+
+    class Spy(Recombination):
+        def learn(self, memory, rows):
+            learned.append(rows.best.clone())
+            return super().learn(memory, rows)
+
+    inner = Sign(steps=6, step_size=0.5, decay="constant")
+    fw.maximize(
+        fw.Problem(NET, Output(0), spaces(2)["linf"]),
+        solver=Spy(population=3, generations=3, first=inner, inner=inner),
+        callback=lambda step: seen.append((step.value, step.best)),
+    )
+    assert len(seen) == 18
+    for g in range(3):
+        values = torch.stack([value for value, _ in seen[6 * g : 6 * (g + 1)]])
+        running = torch.stack([best for _, best in seen[6 * g : 6 * (g + 1)]])
+        assert torch.equal(running, values.cummax(0).values)
+        assert (learned[g] >= running[-1]).all()
+
+
+@pytest.mark.parametrize("name", solvers.BY_NAME)
+def test_any_solver_can_improve_the_members(name):
+    inner = Fgsm() if name == "fgsm" else solvers.BY_NAME[name](steps=8)
+    solver = Recombination(population=3, generations=3, first=inner, inner=inner)
+    objective = Margin(torch.arange(4) % 4)
+    for kind in ("linf", "l2"):
+        space = spaces(4)[kind]
+        result = fw.maximize(fw.Problem(NET, objective, space), solver=solver, starts=2)
+        assert space.contains(result.x).all()
+        assert torch.equal(result.value, objective(NET(result.x)).detach())
+        assert (result.value > result.initial_value).all()
+        each = 2 * 3 * 3 * inner.steps * inner.gradients_per_step
+        assert result.evaluations.backward.tolist() == [each] * 4
+        assert solver.evaluations == each // 2
+
+
+class TestPolish:
+    """A last round in which the best points themselves are improved."""
+
+    def polished(self, population: int, elites: int, **options) -> tuple[list[Tensor], Any]:
+        starts, memory = [], []
+
+        class Spy(Recombination):
+            def learn(self, known, rows):
+                memory.append(super().learn(known, rows))
+                return memory[-1]
+
+        solver = Spy(
+            population=population,
+            generations=3,
+            elites=elites,
+            first=Sign(steps=4),
+            inner=Sign(steps=4, step_size=0.3),
+            polish=Sign(steps=5, step_size=0.01),
+        )
+        problem = fw.Problem(NET, Margin(torch.tensor([0, 1, 2])), spaces(3)["linf"])
+        result = fw.maximize(
+            problem,
+            solver=solver,
+            callback=lambda step: starts.append(step.x) if step.step == 13 else None,
+            **options,
+        )
+        return [memory[2].x, memory[2].value, starts[0]], result
+
+    @pytest.mark.parametrize(("population", "elites"), [(4, 6), (4, 4), (5, 2)])
+    def test_it_starts_from_the_elites_best_first(self, population, elites):
+        (x, _, starts), _ = self.polished(population, elites)
+        members = starts.unflatten(0, (3, population))
+        for i in range(population):
+            assert torch.equal(members[:, i], x[:, i % elites])
+
+    def test_it_climbs_the_objective_itself(self):
+        (x, _, _), result = self.polished(4, 4)
+        assert (result.value >= Margin(torch.tensor([0, 1, 2]))(NET(x[:, 0]))).all()
+        assert result.evaluations.backward.tolist() == [4 * (4 + 2 * 4 + 5)] * 3
+        assert len(result.solver.rounds) == 4
+        assert result.solver.steps == 17
+
+    def test_digits_are_gained(self):
+        """Of a concave function whose best value is zero, at a point that signs step over."""
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).double().eval()
+        eye, middle = torch.eye(4).double(), torch.tensor([0.123, -0.3, 0.4567, 0.7]).double()
+        net[0].weight.data = torch.cat([eye, -eye])
+        net[0].bias.data = torch.cat([-middle, middle])
+        net[2].weight.data.fill_(-1.0)
+        net[2].bias.data.zero_()
+        plain = Recombination(
+            population=3, generations=2, first=Sign(steps=20), inner=Sign(steps=20), mixed=False
+        )
+        polished = replace(plain, polish=solvers.Adam(steps=60, step_size=0.02))
+        problem = fw.Problem(net, Output(0), fw.Box(-1, 1, shape=(4,)))
+        rough, fine = (fw.maximize(problem, solver=s).value.item() for s in (plain, polished))
+        assert rough < -0.005
+        assert -0.002 < fine <= 0
+
+
+def tents(blocks: int) -> nn.Sequential:
+    """A sum over inputs of a wide low tent around -0.5 and a narrow high one around 0.7.
+
+    Alone, each input has its best, 1, at 0.7, and a local maximum of 0.5 at -0.5.
+    """
+    net = nn.Sequential(nn.Linear(blocks, 6 * blocks), nn.ReLU(), nn.Linear(6 * blocks, 1))
+    net = net.double().eval()
+    for parameter in net.parameters():
+        parameter.data.zero_()
+    for b in range(blocks):
+        for i, (middle, reach, height) in enumerate([(-0.5, 0.9, 0.5), (0.7, 0.3, 1.0)]):
+            for j, (knot, slope) in enumerate([(-reach, 1), (0, -2), (reach, 1)]):
+                neuron = 6 * b + 3 * i + j
+                net[0].weight.data[neuron, b] = 1
+                net[0].bias.data[neuron] = -(middle + knot)
+                net[2].weight.data[0, neuron] = slope * height / reach
+    return net
+
+
+class TestCrossover:
+    BLOCKS, PROBLEMS = 8, 60
+    INNER = Sign(steps=20, step_size=0.1)
+
+    def problem(self) -> fw.Problem:
+        low = -torch.ones(self.PROBLEMS, self.BLOCKS, dtype=torch.float64)
+        return fw.Problem(tents(self.BLOCKS), Output(0), fw.Box(low, -low, shape=(self.BLOCKS,)))
+
+    def solved(self, solver, starts: int) -> tuple[int, Tensor]:
+        result = fw.maximize(self.problem(), solver=solver, starts=starts, x0="sample")
+        return int((result.value > self.BLOCKS - 0.2).sum()), result.evaluations.backward
+
+    def test_it_combines_what_members_found_apart(self):
+        breeding = Recombination(
+            population=30,
+            generations=6,
+            first=self.INNER,
+            inner=self.INNER,
+            elites=12,
+            redrawn=0,
+            fresh=0,
+        )
+        together, cost = self.solved(breeding, starts=1)
+        apart, same = self.solved(self.INNER, starts=180)
+        assert torch.equal(cost, same)
+        assert cost.unique().tolist() == [3600]
+        assert apart < 0.1 * self.PROBLEMS
+        assert together > 0.8 * self.PROBLEMS
+
+
+SETTINGS = {
+    "activation descent": Recombination(
+        population=4,
+        generations=3,
+        first=ActivationDescent(steps=12),
+        inner=ActivationDescent(steps=12, step_size=0.5),
+        redrawn=0.1,
+        fresh=0.2,
+    ),
+    "sign": Recombination(
+        population=3, generations=3, first=Sign(steps=12), inner=Sign(steps=7, step_size=0.5)
+    ),
+    "adr-gd": Recombination(
+        population=2, generations=2, first=AdrGd(steps=7), inner=AdrGd(steps=5)
+    ),
+}
+every_setting = pytest.mark.parametrize("solver", SETTINGS.values(), ids=SETTINGS)
+
+
+class TestRows:
+    def problem(self, count: int = 6, kind: str = "linf") -> fw.Problem:
+        return fw.Problem(NET, CrossEntropy(torch.arange(count) % 4), spaces(count)[kind])
+
+    @every_setting
+    def test_a_network_for_each_problem_is_what_they_are_alone(self, solver):
+        nets = [random_network((8, 12, 10, 1), seed).double() for seed in range(5)]
+        space = fw.Box(-1, 1, shape=(8,))
+        together = fw.maximize(
+            fw.Problem(StackedNetworks(nets), Output(0), space), solver=solver, starts=2
+        )
+        for i, net in enumerate(nets):
+            alone = fw.maximize(fw.Problem(net, Output(0), space), solver=solver, starts=2, seed=i)
+            torch.testing.assert_close(alone.x[0], together.x[i], rtol=1e-6, atol=1e-8)
+
+    @every_setting
+    @pytest.mark.parametrize("batch_size", [1, 5, 23])
+    def test_chunks_change_nothing_and_divide_no_population(self, solver, batch_size):
+        whole = fw.maximize(self.problem(), solver=solver, starts=2, seed=3, trace=True)
+        sizes = []
+        parts = fw.maximize(
+            self.problem(),
+            solver=solver,
+            starts=2,
+            seed=3,
+            trace=True,
+            batch_size=batch_size,
+            callback=lambda step: sizes.append(len(step.x)),
+        )
+        assert max(sizes) <= max(batch_size, solver.population)
+        assert not any(size % solver.population for size in sizes)
+        torch.testing.assert_close(parts.x, whole.x, rtol=1e-8, atol=1e-9)
+        torch.testing.assert_close(parts.value, whole.value)
+        torch.testing.assert_close(parts.initial_value, whole.initial_value)
+        torch.testing.assert_close(parts.trace.best, whole.trace.best)
+        assert torch.equal(parts.evaluations.backward, whole.evaluations.backward)
+
+    @every_setting
+    def test_starts_are_populations_of_their_own(self, solver):
+        walks, results = [], []
+        for starts in (1, 2):
+            seen = []
+            result = fw.maximize(
+                self.problem(),
+                solver=solver,
+                starts=starts,
+                seed=3,
+                callback=lambda step, seen=seen: seen.append(step.x),
+            )
+            walks.append([x.unflatten(0, (6, starts, solver.population)) for x in seen])
+            results.append(result)
+        for one, two in zip(*walks, strict=True):
+            torch.testing.assert_close(two[:, 0], one[:, 0])
+            assert not torch.allclose(two[:, 1], one[:, 0])
+        one, two = results
+        assert (two.value >= one.value - 1e-9).all()
+        assert torch.equal(two.evaluations.backward, 2 * one.evaluations.backward)
+
+    @every_setting
+    def test_those_that_leave_do_not_change_the_others(self, solver):
+        problem, counts = self.problem(10), []
+        free = fw.maximize(problem, solver=solver)
+        threshold = free.value.median().item() - 1e-9
+        result = fw.maximize(
+            problem, solver=solver, stop_at=threshold, callback=lambda s: counts.append(len(s.x))
+        )
+        reached = result.value >= threshold
+        assert 0 < reached.sum() < 10
+        assert counts[-1] < counts[0] == 10 * solver.population
+        torch.testing.assert_close(result.x[~reached], free.x[~reached], rtol=1e-8, atol=1e-9)
+        backward, most = result.evaluations.backward, solver.evaluations
+        assert (backward[~reached] == most).all()
+        assert (backward[reached] <= most).all()
+        assert (backward[reached] < most).any()
+
+    @every_setting
+    def test_evaluations_are_population_times_steps(self, solver):
+        result = fw.maximize(self.problem(), solver=solver, starts=3, trace=True)
+        gradients = sum(s.steps * s.gradients_per_step for s in solver.rounds)
+        assert result.evaluations.backward.tolist() == [3 * solver.population * gradients] * 6
+        assert solver.steps == sum(s.steps for s in solver.rounds)
+        assert len(solver.rounds) == solver.generations
+        assert result.trace.evaluations[-1] == solver.population * gradients
+        torch.testing.assert_close(result.trace.best[:, -1], result.value)
+
+    def test_one_generation_is_starts(self):
+        solver = Recombination(population=4, generations=1, first=Sign(steps=15), mixed=False)
+        bred = fw.maximize(self.problem(), solver=solver, seed=2)
+        starts = fw.maximize(self.problem(), solver=Sign(steps=15), starts=4, seed=2)
+        assert torch.equal(bred.x, starts.x)
+
+    def test_same_seed_same_result(self):
+        solver = SETTINGS["activation descent"]
+        a, b, c = (fw.maximize(self.problem(), solver=solver, seed=s) for s in (5, 5, 6))
+        assert torch.equal(a.x, b.x)
+        assert not torch.equal(a.x, c.x)
+
+    @pytest.mark.parametrize("every", [True, False])
+    def test_given_points_are_those_of_first_members(self, every):
+        problem, first = self.problem(), []
+        points = problem.space.sample(
+            fw.streams.Streams.from_seeds(torch.arange(6), torch.full((6,), 99))
+        )
+        both = torch.stack([points, problem.space.center], 1)
+        fw.maximize(
+            problem,
+            solver=SETTINGS["sign"],
+            x0=both if every else points,
+            starts=2,
+            callback=lambda step: first.append(step.x),
+        )
+        rows = first[0].unflatten(0, (6, 2, 3))
+        assert torch.equal(rows[:, 0, 0], points)
+        assert torch.equal(rows[:, 1, 0], problem.space.center) == every
+        rest = torch.cat([rows[:, :, 1:].flatten(0, 2), points])
+        assert len(rest.unique(dim=0)) == len(rest)
+
+
+class TestWhatMembersClimb:
+    """The objective decides who is an elite; members may climb alternatives."""
+
+    def tasks(self, objective, **settings) -> tuple[list[Any], fw.Result]:
+        seen = []
+
+        class Spy(Sign):
+            def init(self, task, x):
+                seen.append(task.objective)
+                return super().init(task, x)
+
+        inner = Spy(steps=6)
+        solver = Recombination(population=40, generations=2, first=inner, inner=inner, **settings)
+        count = objective.count
+        problem = fw.Problem(NET, objective, spaces(count)["linf"])
+        return seen, fw.maximize(problem, solver=solver)
+
+    @pytest.mark.parametrize("kind", [Margin, CrossEntropy, DLR])
+    def test_different_losses_for_classifiers(self, kind):
+        objectives, result = self.tasks(kind(torch.tensor([0, 1, 2])))
+        labels = torch.tensor([0, 1, 2]).repeat_interleave(40)
+        for seen in objectives:
+            assert isinstance(seen, Guided)
+            assert isinstance(seen.score, kind)
+            assert isinstance(seen.guide, MixedLosses)
+            assert torch.equal(seen.guide.labels, labels)
+            assert torch.equal(seen.score.labels, labels)
+            assert set(seen.guide.kind.tolist()) == {0, 1, 2}
+            assert (seen.guide.targets != labels).all()
+        assert not torch.equal(objectives[0].guide.kind, objectives[1].guide.kind)
+        torch.testing.assert_close(
+            result.value, kind(torch.tensor([0, 1, 2]))(NET(result.x)).detach()
+        )
+
+    @pytest.mark.parametrize("kind", [TargetedMargin, TargetedCrossEntropy])
+    def test_different_losses_towards_targets(self, kind):
+        objectives, _ = self.tasks(kind(torch.tensor([0, 1, 2])))
+        for seen in objectives:
+            assert isinstance(seen.guide, MixedTargetedLosses)
+            assert torch.equal(seen.guide.labels, torch.tensor([0, 1, 2]).repeat_interleave(40))
+            assert set(seen.guide.kind.tolist()) == {0, 1}
+
+    def test_the_polish_climbs_the_objective_itself(self):
+        seen = []
+
+        class Spy(Sign):
+            def init(self, task, x):
+                seen.append(type(task.objective))
+                return super().init(task, x)
+
+        solver = Recombination(
+            population=3, generations=2, first=Spy(steps=3), inner=Spy(steps=3), polish=Spy(steps=3)
+        )
+        fw.maximize(fw.Problem(NET, Margin(torch.tensor([0, 1])), spaces(2)["linf"]), solver=solver)
+        assert seen == [Guided, Guided, Margin]
+
+    def test_not_where_it_is_switched_off(self):
+        objectives, _ = self.tasks(Margin(torch.tensor([0, 1])), mixed=False)
+        assert all(isinstance(seen, Margin) for seen in objectives)
+
+    def test_not_where_there_are_none(self):
+        for objective in (Output(1), fw.objectives.Distance(torch.zeros(1, 4).double())):
+            objectives, _ = self.tasks(objective)
+            assert all(type(seen) is type(objective) for seen in objectives)
+
+    def test_counted_is_one_pass_forward_more_in_a_generation(self):
+        inner = Sign(steps=6)
+        solver = Recombination(population=3, generations=2, first=inner, inner=inner)
+        forward = [
+            fw.maximize(
+                fw.Problem(NET, objective, spaces(1)["linf"]), solver=solver
+            ).evaluations.forward.item()
+            for objective in (Margin(torch.tensor([0])), Output(0))
+        ]
+        assert forward == [3 * 2 * (6 + 1 + 1) + 1, 3 * 2 * (6 + 1) + 1]
+
+    def test_what_the_user_said_is_climbed(self):
+        guided = Guided(Output(0), Output(1, sign=-1))
+        objectives, _ = self.tasks(guided)
+        for seen in objectives:
+            assert isinstance(seen, Guided)
+            assert isinstance(seen.guide, Output)
+            assert (seen.guide.index, seen.guide.sign) == (1, -1)
+
+    @pytest.mark.parametrize(
+        "solver",
+        [
+            Sign(steps=15),
+            ActivationDescent(steps=15),
+            solvers.Apgd(steps=15),
+            solvers.Gd(steps=15),
+            solvers.Adam(steps=15),
+            solvers.PerturbedGd(steps=15),
+            AdrGd(steps=15),
+        ],
+        ids=lambda solver: type(solver).__name__,
+    )
+    def test_walks_are_those_of_the_guide_and_values_those_of_the_score(self, solver):
+        walks, space = [], spaces(3)["l2"]
+        for objective in (Guided(Output(0), Output(1)), Output(1)):
+            seen = []
+            result = fw.maximize(
+                fw.Problem(NET, objective, space),
+                solver=solver,
+                starts=2,
+                callback=lambda step, seen=seen: seen.append((step.x, step.value)),
+            )
+            walks.append((seen, result))
+        (guided, result), (plain, _) = walks
+        best = torch.full((3,), -torch.inf, dtype=torch.float64)
+        for (x, value), (same, _) in zip(guided, plain, strict=True):
+            torch.testing.assert_close(x, same)
+            torch.testing.assert_close(value, NET(x)[:, 0].detach())
+            best = torch.maximum(best, value.reshape(3, 2).amax(1))
+        assert (result.value >= best - 1e-9).all()
+        torch.testing.assert_close(result.value, NET(result.x)[:, 0].detach())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"population": 0}, "Recombination.population must be at least 1; it is 0"),
+        ({"generations": 0}, "Recombination.generations must be at least 1"),
+        ({"elites": 0}, "Recombination.elites must be at least 1"),
+        ({"redrawn": 1.5}, r"Recombination.redrawn must be a share in \[0, 1\]; it is 1.5"),
+        ({"redrawn": float("nan")}, "Recombination.redrawn must be a share"),
+        ({"inner": Recombination()}, "Recombination.inner must be a solver of one round"),
+        ({"first": solvers.Auto()}, "Recombination.first must be a solver of one round"),
+        ({"first": None}, "Recombination.first must be a solver"),
+        ({"polish": "adam"}, "Recombination.polish must be a solver .* it is 'adam'"),
+        ({"fresh": -0.1}, r"Recombination.fresh must be a share in \[0, 1\]; it is -0.1"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(fw.InputError, match=message):
+        Recombination(**settings)
+
+
+def test_it_is_a_frozen_value():
+    solver = Recombination(population=3)
+    copy = Recombination(**{field.name: getattr(solver, field.name) for field in fields(solver)})
+    assert copy == solver
+    assert hash(copy) == hash(solver)
+    assert replace(solver, population=4) != solver
+    assert "population=3" in repr(solver)

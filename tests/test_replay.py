@@ -1,0 +1,251 @@
+"""Replayed steps against plain ones, with CUDA graphs imitated on the CPU.
+
+The imitation does what a CUDA graph does: it notes every operation with the tensors it read and
+wrote, and replaying runs them again on these very tensors. Nothing else of Python runs. An
+operation that asks the host for a number ends the recording with an error, as on a GPU.
+`test_cuda.py` has the same comparisons on a GPU.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import facetwalk as fw
+from facetwalk import loop, replay
+from facetwalk.objectives import CrossEntropy, Margin, Output
+from facetwalk.solvers import ActivationDescent, Adam, Auto, Recombination, ScheduledSolver, Sign
+from facetwalk.zoo import StackedNetworks, random_network
+
+NEEDS_THE_HOST = {
+    torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.nonzero.default,
+    torch.ops.aten.equal.default,
+}
+
+
+class Graph(TorchDispatchMode):
+    recorded: int = 0
+    replayed: int = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func in NEEDS_THE_HOST:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        result = func(*args, **(kwargs or {}))
+        self.operations.append((func, args, kwargs or {}, result))
+        return result
+
+    def replay(self) -> None:
+        Graph.replayed += 1
+        with torch.no_grad():
+            for func, args, kwargs, result in self.operations:
+                again = func(*args, **kwargs)
+                for old, new in zip(tree_leaves(result), tree_leaves(again), strict=True):
+                    if isinstance(old, Tensor) and _place(old) != _place(new):
+                        old.copy_(new)
+
+
+def _place(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+@contextmanager
+def recording(graph: Graph):
+    Graph.recorded += 1
+    with graph:
+        yield
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """Lets solvers with a schedule replay on the CPU."""
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    cuda = SimpleNamespace(
+        Stream=lambda device: stream,
+        current_stream=lambda *device: stream,
+        stream=lambda side: nullcontext(),
+        CUDAGraph=Graph,
+        graph=recording,
+    )
+    for name, imitation in vars(cuda).items():
+        monkeypatch.setattr(torch.cuda, name, imitation)
+    monkeypatch.setattr(
+        loop, "can_replay", lambda solver, x: isinstance(solver, ScheduledSolver) and CAN[0]
+    )
+    Graph.recorded = Graph.replayed = 0
+    yield Graph
+    CAN[0] = True
+
+
+CAN = [True]
+
+
+def both(problem: fw.Problem, **options) -> tuple[fw.Result, fw.Result]:
+    """The result without and with replaying."""
+    results = []
+    for CAN[0] in (False, True):
+        results.append(fw.maximize(problem, trace=True, **options))
+    return results[0], results[1]
+
+
+def assert_same(plain: fw.Result, replayed: fw.Result) -> None:
+    torch.testing.assert_close(replayed.x, plain.x)
+    torch.testing.assert_close(replayed.value, plain.value)
+    torch.testing.assert_close(replayed.initial_value, plain.initial_value)
+    torch.testing.assert_close(replayed.trace.best, plain.trace.best)
+    assert replayed.status == plain.status
+    for name in ("forward", "backward", "probe"):
+        assert torch.equal(getattr(replayed.evaluations, name), getattr(plain.evaluations, name)), (
+            name
+        )
+
+
+SOLVERS = {
+    "sign": Sign(steps=30),
+    "sign, constant": Sign(steps=30, decay="constant", step_size=0.3),
+    "sign, momentum": Sign(steps=30, momentum=0.8),
+    "activation descent": ActivationDescent(steps=40, refresh=7),
+    "activation descent, exact": ActivationDescent(steps=40, normals="exact", momentum=0.5),
+    "recombination": Recombination(
+        population=3,
+        generations=4,
+        first=ActivationDescent(steps=15),
+        inner=ActivationDescent(steps=12, step_size=0.5, decay="constant"),
+    ),
+    "recombination of signs": Recombination(
+        population=2,
+        generations=4,
+        first=Sign(steps=12, decay="constant"),
+        inner=Sign(steps=12, decay="constant"),
+        mixed=False,
+    ),
+    "one solver for all generations": Recombination(
+        population=3,
+        generations=4,
+        first=Sign(steps=12, decay="constant", step_size=0.7),
+        inner=Sign(steps=12, decay="constant", step_size=0.7),
+    ),
+    "solvers that take turns": Recombination(
+        population=2,
+        generations=3,
+        first=Sign(steps=12, step_size=0.5, decay="constant"),
+        inner=Sign(steps=12, step_size=0.2, decay="constant", momentum=0.8),
+        polish=Sign(steps=11, step_size=0.1),
+    ),
+    "polished": Recombination(
+        population=2,
+        generations=3,
+        first=Sign(steps=12),
+        inner=ActivationDescent(steps=12),
+        polish=Adam(steps=10),
+    ),
+    "auto": Auto(evaluations=200),
+}
+every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+
+def problem(kind: str = "linf", count: int = 6, objective=CrossEntropy) -> fw.Problem:
+    net = random_network((8, 20, 15, 4), 1).double()
+    generator = torch.Generator().manual_seed(4)
+    centers = torch.rand(count, 8, generator=generator, dtype=torch.float64)
+    space = {
+        "linf": fw.LinfBall(centers, eps=0.3, bounds=(0, 1)),
+        "l2": fw.L2Ball(centers, eps=0.5, bounds=(0, 1)),
+        "l1": fw.L1Ball(centers, eps=0.8),
+        "box": fw.Box(centers - 1, centers + 0.5, shape=(8,)),
+    }[kind]
+    return fw.Problem(net, objective(torch.arange(count) % 4), space)
+
+
+@every_solver
+def test_replayed_steps_are_plain_steps(graphs, solver):
+    assert_same(*both(problem(), solver=solver, seed=3))
+    assert graphs.replayed > 0
+
+
+some_solvers = pytest.mark.parametrize("name", ["sign, momentum", "solvers that take turns"])
+
+
+@some_solvers
+@pytest.mark.parametrize("kind", ["l2", "l1", "box"])
+def test_every_space(graphs, name, kind):
+    assert_same(*both(problem(kind), solver=SOLVERS[name], seed=3))
+    assert graphs.replayed > 0
+
+
+@some_solvers
+def test_starts_and_chunks(graphs, name):
+    assert_same(*both(problem(), solver=SOLVERS[name], starts=2, batch_size=7))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sign, momentum", "activation descent", "one solver for all generations", "polished"],
+)
+def test_problems_that_leave(graphs, name):
+    """A recording goes on with rows that are done until few are left, and changes nothing."""
+    solver = SOLVERS[name]
+    free = fw.maximize(problem(count=10), solver=solver).value
+    for rank in (2, 7):
+        thresholds = free.sort().values[rank].item() - 1e-9
+        plain, replayed = both(problem(count=10), solver=solver, stop_at=thresholds)
+        assert_same(plain, replayed)
+        assert (replayed.trace.best[:, -1] <= replayed.value + 1e-9).all()
+
+
+def test_each_problem_with_its_own_network(graphs):
+    nets = [random_network((4, 12, 10, 1), seed).double() for seed in range(6)]
+    stacked = fw.Problem(StackedNetworks(nets), Output(0), fw.Box(-1, 1, shape=(4,)))
+    for solver in (SOLVERS["recombination"], SOLVERS["activation descent"]):
+        values = fw.maximize(stacked, solver=solver).value
+        assert_same(*both(stacked, solver=solver, stop_at=values.median().item() - 1e-9))
+
+
+def test_objectives_of_two_parts(graphs):
+    guided = fw.objectives.Guided(Margin(torch.arange(6) % 4), CrossEntropy(torch.arange(6) % 4))
+    parts = fw.Problem(problem().model, guided, problem().space)
+    assert_same(*both(parts, solver=SOLVERS["recombination"]))
+
+
+def test_what_is_recorded_serves_later_generations(graphs):
+    inner = ActivationDescent(steps=15)
+    solver = Recombination(population=2, generations=6, first=inner, inner=inner)
+    CAN[0] = True
+    fw.maximize(problem(), solver=solver)
+    assert graphs.recorded == 2  # with the kernel, and without
+    assert graphs.replayed == 6 * 15
+
+
+def test_steps_that_ask_the_host_are_taken_one_by_one(graphs):
+    def asking(outputs: Tensor) -> Tensor:
+        return outputs[:, 0] * (1.0 if outputs.sum().item() > -1e9 else 2.0)
+
+    own = fw.Problem(problem().model, asking, problem().space)
+    for name in ("sign", "activation descent", "recombination"):
+        assert_same(*both(own, solver=SOLVERS[name]))
+    assert graphs.recorded > 0
+    assert graphs.replayed == 0
+
+
+def test_callbacks_see_every_step(graphs):
+    steps = []
+    CAN[0] = True
+    fw.maximize(problem(), solver=Sign(steps=30), callback=lambda step: steps.append(step.step))
+    assert steps == list(range(1, 31))
+    assert graphs.replayed == 0
+
+
+@pytest.mark.parametrize("solver", [Sign(), ActivationDescent(), Adam()])
+def test_nothing_is_replayed_on_a_cpu(solver):
+    assert not replay.can_replay(solver, torch.zeros(1, 2))
