@@ -18,9 +18,14 @@ def settings():
 )
 def test_settings_are_as_asked_inside_and_as_before_outside_also_after_an_error(precision, inside):
     before = settings()
-    with pytest.raises(KeyError), products_in(precision):
-        assert settings() == inside
-        raise KeyError
+
+    def fail():
+        with products_in(precision):
+            assert settings() == inside
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert settings() == before
 
 

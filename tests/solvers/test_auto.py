@@ -59,7 +59,7 @@ def test_every_start_has_the_whole_budget():
 
 
 def test_small_budgets_are_one_run_and_large_ones_populations():
-    assert isinstance(Auto(evaluations=20).plan(), ActivationDescent)
+    assert isinstance(Auto(evaluations=10).plan(), ActivationDescent)
     large = Auto(evaluations=2000).plan()
     assert isinstance(large, Recombination)
     assert large.population > 1

@@ -14,18 +14,16 @@ from facetwalk.types import InputError
 
 _USUAL = 1000
 """Evaluations where nothing is said."""
-_FIRST_ROUND = 50
-"""Steps of the first generation, at least."""
-_ROUND = 25
-"""Steps of the others."""
 _MEMBERS = 60
-"""A population of p gets p * p times so many evaluations."""
+"""A population of p gets about p * p times so many evaluations."""
+_FEWEST, _PAIR = 4, 2
+"""Members of a small population, and of one that has hardly any evaluations."""
+_SHORTEST, _LONGEST = 10, 25
+"""Steps of a round."""
 _CHILD_STEP = 0.5
 _POLISH = 100
 """Steps of the polish at most: a quarter of all, where that is less."""
 _POLISH_STEP = 0.02
-_ALONE_BELOW = 200
-"""Evaluations below which one long run is better than a population."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +54,19 @@ class Auto:
         """
         solver: Sign = ActivationDescent() if relus else Sign()
         budget = self.evaluations or _USUAL
-        if budget < _ALONE_BELOW:
+        if budget < _PAIR * _SHORTEST:
             return replace(solver, steps=budget)
-        population = round(math.sqrt(budget / _MEMBERS))
+        members = max(_FEWEST, round(math.sqrt(budget / _MEMBERS)))
+        population = members if budget >= 2 * members * _SHORTEST else _PAIR
         steps = budget // population
         polish = None
-        if to_the_last_digit:
+        if to_the_last_digit and steps >= 4 * _SHORTEST:
             polish = Adam(steps=min(_POLISH, steps // 4), step_size=_POLISH_STEP)
             steps -= polish.steps
-        generations = 1 + max(0, steps - _FIRST_ROUND) // _ROUND
-        first: Solver = replace(solver, steps=steps - (generations - 1) * _ROUND)
-        inner: Solver = replace(solver, steps=_ROUND, step_size=_CHILD_STEP)
+        length = min(max(_SHORTEST, round(0.8 * math.sqrt(budget))), _LONGEST, steps)
+        generations = steps // length
+        first: Solver = replace(solver, steps=steps - (generations - 1) * length)
+        inner: Solver = replace(solver, steps=length, step_size=_CHILD_STEP)
         return Recombination(
             population=population,
             generations=generations,
