@@ -164,7 +164,7 @@ def draw(found: list[dict], path: Path) -> None:
         (panels[1], by_count, "problems"),
     ):
         panel.plot([r[axis] for r in rows], [r["seconds"] for r in rows], "o-", label="seconds")
-        panel.set(xlabel=axis, ylabel="seconds", xscale="log", yscale="log")
+        panel.set(xlabel=axis, ylabel="seconds", xlim=(0, None), ylim=(0, None))
         if rows[0]["MiB"] is not None:
             memory = panel.twinx()
             memory.plot([r[axis] for r in rows], [r["MiB"] for r in rows], "s--", color="tab:red")
