@@ -34,7 +34,7 @@ class Objective(ABC):
     def alternative(self, outputs: Any, random: Streams) -> Objective:
         """Another objective for each row to climb, which may lead where this one's does not.
 
-        `outputs` are those of the points where rows start; `random` has a stream a row. An
+        `outputs` are those of points near which rows start; `random` has a stream a row. An
         objective that knows no other gives itself.
         """
         return self

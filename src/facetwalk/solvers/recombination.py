@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from facetwalk.batching import per_row
+from facetwalk.batching import map_tensors, per_row
 from facetwalk.objectives import Guided, Objective
 from facetwalk.solvers.activation_descent import ActivationDescent
 from facetwalk.solvers.base import Method, Rows, Solver, Task
@@ -143,10 +143,12 @@ class Recombination(Method):
         return task.space.project(torch.where(redrawn, new, child))
 
     def _with_alternatives(self, task: Task, x: Tensor, number: int) -> Task:
-        """The task in which each member climbs an alternative of the objective."""
+        """The task in which each member climbs an alternative, by what its leader sees."""
         objective = task.objective
         if type(objective).alternative is Objective.alternative:
             return task
         task.passes.forward += 1
-        guide = objective.alternative(task.outputs(x), task.random.fold(_MIXING, number))
+        of_leaders = task.leaders().outputs(x[:: self.population])
+        outputs = map_tensors(lambda y: y.repeat_interleave(self.population, 0), of_leaders)
+        guide = objective.alternative(outputs, task.random.fold(_MIXING, number))
         return replace(task, objective=Guided(objective, guide))
