@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: demo test clean
 
 demo: .venv/demo-installed
-	$(BIN)/facetwalk demo --out out/demo
+	OMP_NUM_THREADS=1 $(BIN)/facetwalk demo --out out/demo
 
 test: .venv/test-installed
 	$(BIN)/pre-commit run --all-files
