@@ -115,7 +115,8 @@ def _without_polish(plan: Recombination) -> Recombination:
 
 def success(case: Case, change: Change, options: argparse.Namespace) -> list[float]:
     """Shares of images that are misclassified, one for each seed."""
-    target = _target(case, options)
+    first = 0 if case.network == "digits" else 1000
+    target = Target.of(case, options.device, slice(first, first + options.images))
     margin = Margin(target.labels)
     plan = change(_plan(options.budget, to_the_last_digit=False))
     objective = margin
@@ -127,15 +128,6 @@ def success(case: Case, change: Change, options: argparse.Namespace) -> list[flo
         100 * (_values(problem, plan, seed, stop_at=SOLVED) > 0).float().mean().item()
         for seed in range(options.seeds)
     ]
-
-
-def _target(case: Case, options: argparse.Namespace) -> Target:
-    images, labels = case.images()
-    some = slice(1000, 1000 + options.images) if len(labels) > 2000 else slice(0, options.images)
-    model = case.load().to(options.device)
-    for weight in model.parameters():
-        weight.requires_grad_(False)
-    return Target(model, images[some].to(options.device), labels[some].to(options.device), case.eps)
 
 
 def mean_value(model: str, change: Change, options: argparse.Namespace) -> list[float]:

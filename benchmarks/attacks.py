@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
+from networks import Case
 from torch import Tensor, nn
 
 import facetwalk as fw
@@ -27,6 +28,15 @@ class Target:
     images: Tensor
     labels: Tensor
     eps: float
+
+    @classmethod
+    def of(cls, case: Case, device: str, images: slice = slice(None)) -> Target:
+        """Some images of a case, on a device."""
+        pixels, labels = case.images()
+        model = case.load().to(device)
+        for weight in model.parameters():
+            weight.requires_grad_(False)
+        return cls(model, pixels[images].to(device), labels[images].to(device), case.eps)
 
     def select(self, rows: Tensor) -> Target:
         return replace(self, images=self.images[rows], labels=self.labels[rows])
@@ -99,30 +109,20 @@ def in_turn(target: Target, attacks: list[Callable[[Target], Outcome]]) -> Outco
     return total
 
 
-def sign(target: Target, budget: int, seed: int) -> Outcome:
-    """Sign ascent on the cross-entropy with a falling step, restarts of 100 steps."""
+def restarts(solver: Method, climbs_cross_entropy: bool) -> Attack:
+    """A solver with as many random starts as the budget allows."""
 
-    def attack(part: Target) -> Outcome:
-        guided = Guided(Margin(part.labels), CrossEntropy(part.labels))
-        return run(part, guided, Sign(steps=RUN), budget // RUN, seed)
+    def attack_all(target: Target, budget: int, seed: int) -> Outcome:
+        starts = max(1, budget // solver.evaluations)
 
-    return in_turn(target, [attack])
+        def attack(part: Target) -> Outcome:
+            margin = Margin(part.labels)
+            guided = Guided(margin, CrossEntropy(part.labels))
+            return run(part, guided if climbs_cross_entropy else margin, solver, starts, seed)
 
+        return in_turn(target, [attack])
 
-def sign_margin(target: Target, budget: int, seed: int) -> Outcome:
-    """The same on the margin."""
-    attack = lambda part: run(part, Margin(part.labels), Sign(steps=RUN), budget // RUN, seed)  # noqa: E731
-    return in_turn(target, [attack])
-
-
-def apgd_ce(target: Target, budget: int, seed: int) -> Outcome:
-    """Auto-PGD on the cross-entropy, restarts of 100 steps."""
-
-    def attack(part: Target) -> Outcome:
-        guided = Guided(Margin(part.labels), CrossEntropy(part.labels))
-        return run(part, guided, Apgd(steps=RUN), budget // RUN, seed)
-
-    return in_turn(target, [attack])
+    return attack_all
 
 
 def apgd_t(target: Target, budget: int, seed: int) -> Outcome:
@@ -147,19 +147,8 @@ def apgd_t(target: Target, budget: int, seed: int) -> Outcome:
 
 def adr_gd(preset: str) -> Attack:
     """ADR-GD with the appendix's parameters for MNIST; two gradients a step."""
-
-    def attack_all(target: Target, budget: int, seed: int) -> Outcome:
-        solver = AdrGd.for_experiment("mnist-untargeted", preset)
-        solver = replace(solver, normals="probed")
-        starts = max(1, budget // (2 * solver.steps))
-
-        def attack(part: Target) -> Outcome:
-            guided = Guided(Margin(part.labels), CrossEntropy(part.labels))
-            return run(part, guided, solver, starts, seed)
-
-        return in_turn(target, [attack])
-
-    return attack_all
+    solver = replace(AdrGd.for_experiment("mnist-untargeted", preset), normals="probed")
+    return restarts(solver, climbs_cross_entropy=True)
 
 
 def ours(target: Target, budget: int, seed: int) -> Outcome:
@@ -208,9 +197,9 @@ class _Counted(nn.Module):
 
 
 ATTACKS: dict[str, Attack] = {
-    "Sign, CE": sign,
-    "Sign, margin": sign_margin,
-    "APGD-CE": apgd_ce,
+    "Sign, CE": restarts(Sign(steps=RUN), climbs_cross_entropy=True),
+    "Sign, margin": restarts(Sign(steps=RUN), climbs_cross_entropy=False),
+    "APGD-CE": restarts(Apgd(steps=RUN), climbs_cross_entropy=True),
     "APGD-T": apgd_t,
     "ADR-GD, paper": adr_gd("paper"),
     "ADR-GD, released": adr_gd("released-attack"),

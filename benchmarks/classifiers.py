@@ -16,14 +16,8 @@ from report import RESULTS, markdown, save
 
 
 def measure(case: Case, options: argparse.Namespace, data: list[dict]) -> list[list[object]]:
-    images, labels = case.images()
     some = slice(options.first, options.first + options.images)
-    model = case.load().to(options.device)
-    for weight in model.parameters():
-        weight.requires_grad_(False)
-    target = Target(
-        model, images[some].to(options.device), labels[some].to(options.device), case.eps
-    )
+    target = Target.of(case, options.device, some)
     rows = []
     for name in options.attacks:
         outcomes = [ATTACKS[name](target, options.budget, seed) for seed in range(options.seeds)]

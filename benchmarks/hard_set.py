@@ -40,14 +40,6 @@ def hard_cases(part: str) -> Iterator[Case]:
     return (case for case in CASES if case.network.startswith(own) and part in case.name)
 
 
-def target_of(case: Case, device: str, images: int | None = None) -> Target:
-    pixels, labels = case.images()
-    model = case.load().to(device)
-    for weight in model.parameters():
-        weight.requires_grad_(False)
-    return Target(model, pixels[:images].to(device), labels[:images].to(device), case.eps)
-
-
 def candidates(target: Target, most: int) -> Tensor:
     """Images that a short Sign attack misses and that ours solves, or comes nearest to solving."""
     missed = (~ATTACKS["Sign, CE"](target, 1000, 7).solved).nonzero().squeeze(1)
@@ -57,7 +49,7 @@ def candidates(target: Target, most: int) -> Tensor:
 
 
 def build(case: Case, options: argparse.Namespace) -> list[Instance]:
-    target = target_of(case, options.device, options.images)
+    target = Target.of(case, options.device, slice(options.first, options.first + options.images))
     rows = candidates(target, options.candidates)
     missed = ~ATTACKS["Sign, CE"](target.select(rows), SIGN_BUDGET, 0).solved
     rows = rows[missed]
@@ -72,7 +64,11 @@ def build(case: Case, options: argparse.Namespace) -> list[Instance]:
             for i in left[outcome.solved.cpu()].tolist():
                 solved_by[i] = f"{name}, {budget} gradients, seed {seed}"
             print(case.name, name, seed, int(outcome.solved.sum()), "solved", flush=True)
-    found = [(int(row), by) for row, by in zip(rows.tolist(), solved_by, strict=True) if by]
+    found = [
+        (options.first + int(row), by)
+        for row, by in zip(rows.tolist(), solved_by, strict=True)
+        if by
+    ]
     return [Instance(case.name, row, by, i % 2 == 1) for i, (row, by) in enumerate(found)]
 
 
@@ -87,7 +83,7 @@ def attack(instances: list[Instance], options: argparse.Namespace) -> None:
         held_out = torch.tensor([instance.held_out for instance in some])
         counts.append((case.name, len(some), int(held_out.sum())))
         images = torch.tensor([instance.image for instance in some], device=options.device)
-        target = target_of(case, options.device).select(images)
+        target = Target.of(case, options.device).select(images)
         for name in options.attacks:
             for seed in range(options.seeds):
                 outcome: Outcome = ATTACKS[name](target, options.budget, seed)
@@ -127,7 +123,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["build", "run"])
     parser.add_argument("--network", default="", help="names of networks must contain this")
-    parser.add_argument("--images", type=int, default=10_000, help="build: images to look at")
+    parser.add_argument("--first", type=int, default=1600, help="build: none before was tuned on")
+    parser.add_argument("--images", type=int, default=8400, help="build: images to look at")
     parser.add_argument("--candidates", type=int, default=200, help="build: of each network")
     parser.add_argument("--attacks", nargs="+", default=["APGD-T", "AutoAttack", "ours"])
     parser.add_argument("--budget", type=int, default=50_000)

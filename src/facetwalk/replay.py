@@ -8,7 +8,7 @@ tensors of its own, as it does with everything else that changes.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,13 +20,6 @@ _WORTH_RECORDING = 10
 """Steps of a round from which on a recording pays."""
 _WARM_UP_STEPS = 2
 """Steps before a recording, in which libraries choose their kernels."""
-
-
-class BestRows(Protocol):
-    """Rows of which the best points are kept."""
-
-    best_x: Tensor
-    best: Tensor
 
 
 def can_replay(solver: Solver, x: Tensor) -> bool:

@@ -85,7 +85,7 @@ def test_a_shape_is_passed_on(run, networks, read_json, tmp_path):
     assert read_json(tmp_path / "out.json")["sites"][0]["shape"] == [2, 3, 3]
 
 
-def test_double_precision_is_kept(run, networks, tmp_path):
+def test_a_double_network_takes_inputs_in_single_precision(run, networks, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3), dtype=np.float32))
     run("inspect", f"{networks}:double", "--inputs", tmp_path / "x.npy")
 

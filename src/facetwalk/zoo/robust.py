@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Literal
 
@@ -36,64 +36,43 @@ class RobustTraining:
     seed: int
 
 
+_MNIST = RobustTraining(
+    name="mnist-cnn-0.3",
+    data="mnist",
+    architecture=MnistCnn,
+    radius=0.3,
+    attack_steps=10,
+    epochs=24,
+    batch_size=256,
+    learning_rate=1e-3,
+    seed=0,
+)
+_CIFAR = RobustTraining(
+    name="cifar-cnn-8",
+    data="cifar10",
+    architecture=CifarCnn,
+    radius=8 / 255,
+    attack_steps=7,
+    epochs=30,
+    batch_size=256,
+    learning_rate=1e-3,
+    seed=3,
+)
+_STRIDED = replace(
+    _MNIST, name="mnist-strided-0.3", architecture=MnistStrided, learning_rate=2e-3, seed=2
+)
+_RESIDUAL = replace(
+    _CIFAR, name="cifar-resnet-8", architecture=CifarResNet, learning_rate=3e-3, seed=4
+)
+
 BY_NAME = {
     training.name: training
     for training in (
-        RobustTraining(
-            name="mnist-cnn-0.3",
-            data="mnist",
-            architecture=MnistCnn,
-            radius=0.3,
-            attack_steps=10,
-            epochs=24,
-            batch_size=256,
-            learning_rate=1e-3,
-            seed=0,
-        ),
-        RobustTraining(
-            name="mnist-cnn-0.2",
-            data="mnist",
-            architecture=MnistCnn,
-            radius=0.2,
-            attack_steps=10,
-            epochs=24,
-            batch_size=256,
-            learning_rate=1e-3,
-            seed=1,
-        ),
-        RobustTraining(
-            name="mnist-strided-0.3",
-            data="mnist",
-            architecture=MnistStrided,
-            radius=0.3,
-            attack_steps=10,
-            epochs=24,
-            batch_size=256,
-            learning_rate=2e-3,
-            seed=2,
-        ),
-        RobustTraining(
-            name="cifar-cnn-8",
-            data="cifar10",
-            architecture=CifarCnn,
-            radius=8 / 255,
-            attack_steps=7,
-            epochs=30,
-            batch_size=256,
-            learning_rate=1e-3,
-            seed=3,
-        ),
-        RobustTraining(
-            name="cifar-resnet-8",
-            data="cifar10",
-            architecture=CifarResNet,
-            radius=8 / 255,
-            attack_steps=7,
-            epochs=30,
-            batch_size=256,
-            learning_rate=3e-3,
-            seed=4,
-        ),
+        _MNIST,
+        replace(_MNIST, name="mnist-cnn-0.2", radius=0.2, seed=1),
+        _STRIDED,
+        _CIFAR,
+        _RESIDUAL,
     )
 }
 

@@ -8,8 +8,9 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -49,10 +50,16 @@ def crop_and_flip(images: Tensor, generator: Generator) -> Tensor:
     return padded[numbers, :, rows[:, :, None], columns[:, None, :]].movedim(3, 1)
 
 
-def train(training: RobustTraining, images: Tensor, labels: Tensor) -> nn.Module:
+def train(
+    training: RobustTraining,
+    images: Tensor,
+    labels: Tensor,
+    report: Callable[[str], object] = lambda words: None,
+) -> nn.Module:
     """A network trained on perturbed images `(N, C, H, W)` and labels `(N,)`, in eval mode.
 
-    It is on the device of the images. On a CPU the seed decides every weight.
+    It is on the device of the images. On a CPU the seed decides every weight. `report` gets a
+    line after each epoch.
     """
     start = time.perf_counter()
     net = _fresh_net(training).to(images.device)
@@ -85,11 +92,10 @@ def train(training: RobustTraining, images: Tensor, labels: Tensor) -> nn.Module
             totals += torch.stack([loss.detach() * len(y), (logits.argmax(1) == y).sum()])
         mean_loss, robust_accuracy = (totals / len(images)).tolist()
         reached = training.radius * radius_factor((epoch + 1) / training.epochs)
-        print(
+        report(
             f"{training.name} epoch {epoch + 1}/{training.epochs}: loss {mean_loss:.3f}, "
             f"robust accuracy {robust_accuracy:.1%} at radius {reached:.3f}, "
-            f"{time.perf_counter() - start:.0f} s",
-            flush=True,
+            f"{time.perf_counter() - start:.0f} s"
         )
     return net.eval()
 
@@ -187,7 +193,7 @@ def _make(training: RobustTraining, options: argparse.Namespace, command: str) -
     )
     torch.backends.cudnn.benchmark = options.device == "cuda"
     start = time.perf_counter()
-    net = train(training, images, labels)
+    net = train(training, images, labels, partial(print, flush=True))
     seconds = time.perf_counter() - start
     measured = measure(training, net, *test)
     print(
