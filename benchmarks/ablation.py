@@ -23,6 +23,7 @@ from torch import Tensor
 import facetwalk as fw
 from facetwalk.objectives import CrossEntropy, Guided, Margin
 from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign, Task
+from facetwalk.solvers.recombination import Elites
 from facetwalk.zoo import StackedNetworks, random_network
 
 Change = Callable[[Recombination], Method]
@@ -41,8 +42,8 @@ class Unnormalised(ActivationDescent):
 class Clones(Recombination):
     """Children have one parent."""
 
-    def _children(self, task: Task, elites: object, number: int) -> Tensor:
-        one = replace(elites, x=elites.x[:, :1].expand_as(elites.x))  # pyright: ignore
+    def _children(self, task: Task, elites: Elites, number: int) -> Tensor:
+        one = Elites(elites.x[:, :1].expand_as(elites.x), elites.value)
         return super()._children(task, one, number)
 
 
@@ -65,7 +66,13 @@ def with_solver(plan: Recombination, kind: type[Sign]) -> Recombination:
 
 def restarts(plan: Recombination) -> Recombination:
     """The same evaluations without learning: every generation starts anew."""
-    return replace(plan, fresh=1.0, inner=replace(plan.first, steps=plan.inner.steps))
+    rounds = plan.epochs * plan.generations
+    first = replace(plan.first, steps=plan.inner.steps)
+    return replace(plan, epochs=rounds, generations=1, first=first)
+
+
+def one_epoch(plan: Recombination) -> Recombination:
+    return replace(plan, epochs=1, generations=plan.epochs * plan.generations)
 
 
 def clones(plan: Recombination) -> Clones:
@@ -81,7 +88,7 @@ PARTS: dict[str, Change] = {
     "no crossover: clones of the best": clones,
     "no other losses": lambda plan: replace(plan, mixed=False),
     "nothing redrawn": lambda plan: replace(plan, redrawn=0.0),
-    "no fresh members": lambda plan: replace(plan, fresh=0.0),
+    "one epoch": one_epoch,
     "no polish": lambda plan: _without_polish(plan),
 }
 

@@ -32,8 +32,8 @@ METHODS: dict[str, Plan] = {
 }
 
 
-def values(model: str, networks: int, budget: int, plan: Plan, seed: int, device: str) -> Tensor:
-    stack = StackedNetworks([random_network(SIZES[model], number) for number in range(networks)])
+def values(model: str, numbers: range, budget: int, plan: Plan, seed: int, device: str) -> Tensor:
+    stack = StackedNetworks([random_network(SIZES[model], number) for number in numbers])
     space = fw.Box(-1, 1, shape=(SIZES[model][0],))
     problem = fw.Problem(stack.to(device), fw.objectives.Output(0), space)
     solver, starts = plan(budget)
@@ -42,28 +42,30 @@ def values(model: str, networks: int, budget: int, plan: Plan, seed: int, device
 
 
 class BestKnown:
-    """The best value of each network, kept in a file."""
+    """The best value of each network, by model and number, kept in a file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.values: dict[str, list[float]] = json.loads(path.read_text()) if path.exists() else {}
+        self.values: dict[str, dict[str, float]] = (
+            json.loads(path.read_text()) if path.exists() else {}
+        )
 
-    def of(self, model: str, networks: int) -> Tensor:
-        known = self.values.get(model, [])[:networks]
-        return torch.tensor(known + [-torch.inf] * (networks - len(known)))
+    def of(self, model: str, numbers: range) -> Tensor:
+        known = self.values.get(model, {})
+        return torch.tensor([known.get(str(number), -torch.inf) for number in numbers])
 
-    def learn(self, model: str, found: Tensor) -> None:
-        known = self.of(model, max(len(found), len(self.values.get(model, []))))
-        known[: len(found)] = torch.maximum(known[: len(found)], found)
-        self.values[model] = known.tolist()
+    def learn(self, model: str, numbers: range, found: Tensor) -> None:
+        best = torch.maximum(self.of(model, numbers), found).tolist()
+        known = self.values.setdefault(model, {})
+        known.update(zip(map(str, numbers), best, strict=True))
 
-    def save(self) -> None:
-        self.path.write_text(json.dumps(self.values, indent=1) + "\n")
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(self.values, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default="ABC")
+    parser.add_argument("--first", type=int, default=1000, help="none from here on was tuned on")
     parser.add_argument("--networks", type=int, default=64)
     parser.add_argument("--budgets", nargs="+", type=int, default=[3000, 30000])
     parser.add_argument("--seeds", type=int, default=3)
@@ -72,21 +74,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     best = BestKnown(options.known)
+    numbers = range(options.first, options.first + options.networks)
     runs: dict[tuple[str, int, str], list[Tensor]] = {}
     for model in options.models:
         for budget in options.budgets:
             for name, plan in METHODS.items():
                 found = [
-                    values(model, options.networks, budget, plan, seed, options.device)
+                    values(model, numbers, budget, plan, seed, options.device)
                     for seed in range(options.seeds)
                 ]
                 runs[model, budget, name] = found
                 for one in found:
-                    best.learn(model, one)
+                    best.learn(model, numbers, one)
                 print(model, budget, name, [one.mean().item() for one in found], flush=True)
     rows, data = [], []
     for (model, budget, name), found in runs.items():
-        limit = best.of(model, options.networks)
+        limit = best.of(model, numbers)
         shares = [100 * (one.sum() / limit.sum()).item() for one in found]
         reached = [(one >= limit - 1e-5 * limit.abs()).float().mean().item() for one in found]
         mean = statistics.mean(one.mean().item() for one in found)
@@ -112,8 +115,7 @@ def main() -> None:
     ]
     title = f"Share of the best value known, {options.networks} random networks"
     save("best_known_shares", title, markdown(headers, rows), data, options.device, options.out)
-    best.path = options.out / "best_known.json"
-    best.save()
+    best.save(options.out / "best_known.json")
 
 
 if __name__ == "__main__":

@@ -7,47 +7,61 @@ way, seen again in a last evaluation. Images that are solved cost no more evalua
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from pathlib import Path
 
 import torch
-from attacks import ATTACKS, Target
-from networks import CASES, Case
-from report import RESULTS, markdown, save
+from attacks import ATTACKS, Attack, Target
+from networks import CASES
+from report import RESULTS, machine, markdown, save
+
+HEADERS = ["network", "attack", "success", "seeds", "gradients at most", "on average"]
 
 
-def measure(case: Case, options: argparse.Namespace, data: list[dict]) -> list[list[object]]:
-    some = slice(options.first, options.first + options.images)
-    target = Target.of(case, options.device, some)
-    rows = []
-    for name in options.attacks:
-        outcomes = [ATTACKS[name](target, options.budget, seed) for seed in range(options.seeds)]
-        rates = [100 * outcome.solved.float().mean().item() for outcome in outcomes]
-        spread = f"{min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
-        gradients = max(int(outcome.gradients.max()) for outcome in outcomes)
-        seconds = sum(outcome.seconds for outcome in outcomes)
-        rows.append([case.name, name, f"{sum(rates) / len(rates):.1f} %", spread, gradients])
-        data.append(
-            {
-                "case": case.name,
-                "robust": case.robust,
-                "attack": name,
-                "success": rates,
-                "mean_margin": [outcome.margin.mean().item() for outcome in outcomes],
-                "most_gradients": gradients,
-                "mean_gradients": [o.gradients.float().mean().item() for o in outcomes],
-                "mean_forwards": [o.forwards.float().mean().item() for o in outcomes],
-                "seconds": seconds,
-                **outcomes[0].notes,
-            }
-        )
-        print(*rows[-1], f"{seconds:.1f} s", sep=" | ", flush=True)
-    return rows
+def measure(target: Target, attack: Attack, budget: int, seeds: int) -> dict:
+    outcomes = [attack(target, budget, seed) for seed in range(seeds)]
+    return {
+        "success": [100 * outcome.solved.float().mean().item() for outcome in outcomes],
+        "mean_margin": [outcome.margin.mean().item() for outcome in outcomes],
+        "most_gradients": max(int(outcome.gradients.max()) for outcome in outcomes),
+        "mean_gradients": [outcome.gradients.float().mean().item() for outcome in outcomes],
+        "mean_forwards": [outcome.forwards.float().mean().item() for outcome in outcomes],
+        "seconds": sum(outcome.seconds for outcome in outcomes),
+        **outcomes[0].notes,
+    }
+
+
+def row(entry: dict) -> list[object]:
+    rates, spent = entry["success"], entry["mean_gradients"]
+    spread = f"{min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else "one"
+    success = f"{sum(rates) / len(rates):.1f} %"
+    mean = round(sum(spent) / len(spent))
+    return [entry["case"], entry["attack"], success, spread, entry["most_gradients"], mean]
+
+
+def place(entry: dict) -> tuple[int, int]:
+    """Where an entry stands in the table."""
+    cases = [case.name for case in CASES]
+    return cases.index(entry["case"]), list(ATTACKS).index(entry["attack"])
+
+
+def write(known: dict[tuple[str, str], dict], options: argparse.Namespace) -> None:
+    entries = sorted(known.values(), key=place)
+    images = " and ".join(
+        sorted({"{} to {}".format(entry["images"][0], entry["images"][1] - 1) for entry in entries})
+    )
+    title = f"Attack success, {options.budget} gradients for each image (numbers {images})"
+    table = markdown(HEADERS, [row(entry) for entry in entries])
+    save(options.name, title, table, entries, options.device, options.out, show=False)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--network", default="", help="names of networks must contain this")
-    parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=ATTACKS)
+    parser.add_argument(
+        "--networks", nargs="+", default=[""], help="names must contain one of these"
+    )
+    parser.add_argument("--attacks", nargs="*", default=list(ATTACKS), choices=ATTACKS)
     parser.add_argument("--budget", type=int, default=1000, help="gradients for each image")
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first image's number")
@@ -55,17 +69,36 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--name", default="classifiers", help="of the files that are written")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--add", nargs="*", type=Path, default=[], help="JSON files of runs to put beside this one"
+    )
     options = parser.parse_args()
-    data: list[dict] = []
-    rows = [
-        row
-        for case in CASES
-        if options.network in case.name
-        for row in measure(case, options, data)
-    ]
-    headers = ["network", "attack", "success", "seeds", "gradients at most"]
-    title = f"Attack success, {options.images} images, {options.budget} gradients for each"
-    save(options.name, title, markdown(headers, rows), data, options.device, options.out)
+    known = {
+        (entry["case"], entry["attack"]): entry
+        for file in options.add
+        for entry in json.loads(file.read_text())["results"]
+    }
+    for case in CASES:
+        if not any(part in case.name for part in options.networks) or not options.attacks:
+            continue
+        some = slice(options.first, options.first + options.images)
+        target = Target.of(case, options.device, some)
+        for name in options.attacks:
+            entry = {
+                "case": case.name,
+                "robust": case.robust,
+                "attack": name,
+                "budget": options.budget,
+                "images": [options.first, options.first + len(target.labels)],
+                "machine": machine(options.device),
+                "command": " ".join(sys.argv),
+                **measure(target, ATTACKS[name], options.budget, options.seeds),
+            }
+            known[case.name, name] = entry
+            print(*row(entry), f"{entry['seconds']:.1f} s", sep=" | ", flush=True)
+            write(known, options)
+    write(known, options)
+    print((options.out / f"{options.name}.md").read_text())
 
 
 if __name__ == "__main__":

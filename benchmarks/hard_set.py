@@ -20,8 +20,15 @@ from report import RESULTS, machine, markdown, save
 from torch import Tensor
 
 SIGN_BUDGET = 10_000
-FINDERS = {"ours": (50_000, (71, 72)), "APGD-T": (18_000, (71,)), "Sign, margin": (10_000, (71,))}
-"""Who looks for solutions of what Sign misses: gradients, and seeds that no run uses."""
+FINDERS = {
+    "APGD-T": (90_000, (71,)),
+    "Sign, margin": (20_000, (71,)),
+    "ours": (50_000, (71, 72)),
+}
+"""Who looks for solutions of what Sign misses: gradients, and seeds that no run uses.
+
+Ours comes last, so that what others can find is not put down to it.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,10 @@ def hard_cases(part: str) -> Iterator[Case]:
 
 
 def candidates(target: Target, most: int) -> Tensor:
-    """Images that a short Sign attack misses and that ours solves, or comes nearest to solving."""
+    """Images that a short Sign attack misses and that another solves, or nearly solves."""
     missed = (~ATTACKS["Sign, CE"](target, 1000, 7).solved).nonzero().squeeze(1)
-    nearest = ATTACKS["ours"](target.select(missed), 1000, 7).margin
+    left = target.select(missed)
+    nearest = torch.maximum(*(ATTACKS[name](left, 1000, 7).margin for name in ("APGD-T", "ours")))
     order = nearest.argsort(descending=True)[:most]
     return missed[order].sort().values
 
@@ -137,10 +145,12 @@ def main() -> None:
         known = [Instance(**entry) for entry in json.loads(options.set.read_text())["instances"]]
         attack(known, options)
         return
-    found = [i for case in hard_cases(options.network) for i in build(case, options)]
-    payload = {"machine": machine(options.device), "instances": [vars(i) for i in found]}
-    options.set.write_text(json.dumps(payload, indent=1) + "\n")
-    print(len(found), "instances in", options.set)
+    found: list[Instance] = []
+    for case in hard_cases(options.network):
+        found += build(case, options)
+        payload = {"machine": machine(options.device), "instances": [vars(i) for i in found]}
+        options.set.write_text(json.dumps(payload, indent=1) + "\n")
+        print(len(found), "instances in", options.set, flush=True)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from report import data_folder
 from torch import Tensor, nn
 
-from facetwalk.zoo import MnistCnn, digits, digits_net
+from facetwalk.zoo import (
+    MnistCnn,
+    MnistStrided,
+    Normalize,
+    ResNet20,
+    SqueezeNet,
+    digits,
+    digits_net,
+    robust_net,
+)
 from facetwalk.zoo.image_data import cifar10, mnist
-from facetwalk.zoo.mnist import MnistStrided
-from facetwalk.zoo.robust import robust_net
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Case:
         return f"{self.network}, eps {eps}"
 
 
-def _weights(name: str) -> dict[str, Tensor]:
+def _weights(name: str) -> dict[str, Any]:
     return torch.load(data_folder() / "classifiers" / f"{name}.pt", "cpu", weights_only=True)
 
 
@@ -47,12 +55,39 @@ def _wong_kolter() -> nn.Module:
     return net.eval()
 
 
+def _resnet20() -> nn.Module:
+    net = ResNet20()
+    weights = _weights("cifar10_resnet20")["state_dict"]
+    net.load_state_dict({name.removeprefix("module."): w for name, w in weights.items()})
+    return nn.Sequential(Normalize(), net).eval()
+
+
+def _squeezenet() -> nn.Module:
+    net = SqueezeNet()
+    file = data_folder() / "imagenet" / "squeezenet1_1.pt"
+    net.load_state_dict(torch.load(file, "cpu", weights_only=True))
+    return nn.Sequential(Normalize(), net).eval()
+
+
 def _mnist() -> tuple[Tensor, Tensor]:
     return mnist(data_folder(), "test")
 
 
 def _cifar() -> tuple[Tensor, Tensor]:
     return cifar10(data_folder(), "test")
+
+
+def _imagenet() -> tuple[Tensor, Tensor]:
+    """The centres of 256 x 256 images whose names begin with their class."""
+    from PIL import Image
+
+    files = sorted((data_folder() / "imagenet" / "images").glob("*.jpg"))
+    bytes_of = [
+        bytearray(Image.open(f).convert("RGB").crop((16, 16, 240, 240)).tobytes()) for f in files
+    ]
+    pixels = [torch.frombuffer(b, dtype=torch.uint8).reshape(224, 224, 3) for b in bytes_of]
+    labels = [int(file.name.split("_")[0]) for file in files]
+    return torch.stack(pixels).permute(0, 3, 1, 2) / 255, torch.tensor(labels)
 
 
 def _digits() -> tuple[Tensor, Tensor]:
@@ -69,5 +104,7 @@ CASES = [
     Case("mnist-strided-0.3", lambda: robust_net("mnist-strided-0.3"), _mnist, 0.30, robust=True),
     Case("cifar-cnn-8", lambda: robust_net("cifar-cnn-8"), _cifar, 8 / 255, robust=True),
     Case("cifar-resnet-8", lambda: robust_net("cifar-resnet-8"), _cifar, 8 / 255, robust=True),
+    Case("cifar10_resnet20", _resnet20, _cifar, 0.5 / 255, robust=False),
+    Case("squeezenet1_1", _squeezenet, _imagenet, 0.25 / 255, robust=False),
     Case("digits", digits_net, _digits, 0.20, robust=True),
 ]

@@ -35,11 +35,14 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def save(name: str, title: str, table: str, data: Any, device: str, folder: Path) -> None:
-    """Print the table, and write it and the data behind it to `folder`."""
+def save(
+    name: str, title: str, table: str, data: Any, device: str, folder: Path, show: bool = True
+) -> None:
+    """Write the table and the data behind it to `folder`, and print the table."""
     command = " ".join(["python", *sys.argv])
     text = f"# {title}\n\nMade by `{command}` on {machine(device)}.\n\n{table}\n"
-    print(text)
+    if show:
+        print(text)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text)
     payload = {"command": command, "machine": machine(device), "results": data}

@@ -216,7 +216,7 @@ class _Chunk:
             self._run_round(solver, task, first=number == 0)
             if not len(self.rows.best) or self.watch.over():
                 return
-            memory = self.method.learn(memory, self.rows)
+            memory = self.method.learn(memory, self.rows, number)
 
     def _run_round(self, solver: Solver, task: Task, first: bool) -> None:
         runner = self.runner = self._runner(solver, task, solver.init(task, self.rows.best_x))

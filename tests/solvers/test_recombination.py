@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -82,7 +82,7 @@ def bred(space: fw.Space, objective=None, **settings) -> tuple[list[Tensor], lis
 
 class TestChildren:
     def test_each_coordinate_is_that_of_one_of_two_elites(self):
-        settings = {"population": 12, "generations": 5, "elites": 4, "redrawn": 0, "fresh": 0}
+        settings = {"population": 12, "generations": 5, "elites": 4, "redrawn": 0}
         points, values, _ = bred(spaces(3)["box"], **settings)
         both = 0
         for g in range(1, 5):
@@ -98,35 +98,32 @@ class TestChildren:
         assert both > 60  # of 144: only parents of different kinds make something new
 
     def test_parents_take_equal_shares_and_every_elite_is_one(self):
-        settings = {"population": 400, "generations": 2, "elites": 3, "redrawn": 0, "fresh": 0}
+        settings = {"population": 400, "generations": 2, "elites": 3, "redrawn": 0}
         points, values, _ = bred(spaces(1)["box"], **settings)
         elites = points[0][0][values[0][0].argsort(descending=True)[:3]]
         shares = (points[1][0][:, None] == elites).double().mean((0, 2))
         assert shares.tolist() == pytest.approx([1 / 3] * 3, abs=0.06)
 
     def test_in_a_linf_ball_they_are_the_parents_up_to_rounding(self):
-        settings = {"population": 12, "generations": 2, "elites": 12, "redrawn": 0, "fresh": 0}
+        settings = {"population": 12, "generations": 2, "elites": 12, "redrawn": 0}
         points, _, _ = bred(spaces(3)["linf"], **settings)
         distance = (points[1][:, :, None] - points[0][:, None]).abs().amin(2)
         assert distance.max() < 1e-15
 
     @pytest.mark.parametrize("kind", ["box", "linf", "l2", "l1", "intersection"])
-    @pytest.mark.parametrize("shares", [(0.0, 0.0), (0.5, 0.2)])
-    def test_they_lie_in_the_space(self, kind, shares):
+    @pytest.mark.parametrize("redrawn", [0.0, 0.5])
+    def test_they_lie_in_the_space(self, kind, redrawn):
         space = spaces(4)[kind]
-        redrawn, fresh = shares
         points, _, result = bred(
-            space, population=6, generations=4, elites=3, redrawn=redrawn, fresh=fresh
+            space, population=6, generations=4, epochs=2, elites=3, redrawn=redrawn
         )
         for generation in points:
             for member in generation.unbind(1):
                 assert space.contains(member).all()
         assert space.contains(result.x).all()
 
-    @pytest.mark.parametrize("settings", [{"fresh": 1.0, "redrawn": 0.0}, {"redrawn": 1.0}])
-    def test_fresh_members_are_random_points(self, settings):
-        space = fw.Box(-1, 3, shape=(8,))
-        points, _, _ = bred(space, population=300, generations=3, **settings)
+    def test_what_is_drawn_anew_is_uniform(self):
+        points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=300, generations=3, redrawn=1.0)
         for generation in points[1:]:
             drawn = generation.flatten().numpy()
             assert kstest((drawn + 1) / 4, "uniform").pvalue > 1e-3
@@ -135,21 +132,11 @@ class TestChildren:
 
     @pytest.mark.parametrize(("share", "of_eight"), [(0.0, 0.0), (0.01, 1 / 8), (0.4, 0.4)])
     def test_some_coordinates_are_drawn_anew(self, share, of_eight):
-        points, _, _ = bred(
-            fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=share, fresh=0
-        )
+        points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=share)
         old, new = points[0][0], points[1][0]
         drawn = ~(new[:, None] == old).any(1)
         assert drawn.double().mean().item() == pytest.approx(of_eight, abs=0.04)
         assert not drawn.all()
-
-    def test_some_members_are_fresh(self):
-        points, _, _ = bred(
-            fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=0, fresh=0.3
-        )
-        drawn = ~(points[1][0][:, None] == points[0][0]).any(1)
-        assert torch.equal(drawn.any(1), drawn.all(1))
-        assert drawn.all(1).double().mean().item() == pytest.approx(0.3, abs=0.08)
 
     def test_generations_and_members_differ(self):
         points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=8, generations=4)
@@ -169,11 +156,12 @@ def test_elites_are_the_best_of_all_generations():
     checked = []
 
     class Spy(Recombination):
-        def learn(self, memory, rows):
+        def learn(self, memory, rows, number):
             history.append(
                 (rows.best_x.unflatten(0, (-1, 5)).clone(), rows.best.unflatten(0, (-1, 5)))
             )
-            elites = super().learn(memory, rows)
+            learned = super().learn(memory, rows, number)
+            elites = learned.elites
             everyone = torch.cat([x for x, _ in history], 1)
             value = torch.cat([value for _, value in history], 1)
             for b in range(3):
@@ -183,7 +171,7 @@ def test_elites_are_the_best_of_all_generations():
                 objective = NET(elites.x[b])[:, 0]
                 torch.testing.assert_close(elites.value[b], objective.detach())
                 checked.append(len(order))
-            return elites
+            return learned
 
     problem = fw.Problem(NET, Output(0), spaces(3)["linf"])
     solver = Spy(
@@ -203,9 +191,9 @@ def test_what_a_generation_gives_is_the_best_of_each_members_walk():
     seen, learned = [], []
 
     class Spy(Recombination):
-        def learn(self, memory, rows):
+        def learn(self, memory, rows, number):
             learned.append(rows.best.clone())
-            return super().learn(memory, rows)
+            return super().learn(memory, rows, number)
 
     inner = Sign(steps=6, step_size=0.5, decay="constant")
     fw.maximize(
@@ -244,8 +232,8 @@ class TestPolish:
         starts, memory = [], []
 
         class Spy(Recombination):
-            def learn(self, known, rows):
-                memory.append(super().learn(known, rows))
+            def learn(self, known, rows, number):
+                memory.append(super().learn(known, rows, number))
                 return memory[-1]
 
         solver = Spy(
@@ -263,7 +251,7 @@ class TestPolish:
             callback=lambda step: starts.append(step.x) if step.step == 13 else None,
             **options,
         )
-        return [memory[2].x, memory[2].value, starts[0]], result
+        return [memory[2].elites.x, memory[2].elites.value, starts[0]], result
 
     @pytest.mark.parametrize(("population", "elites"), [(4, 6), (4, 4), (5, 2)])
     def test_it_starts_from_the_elites_best_first(self, population, elites):
@@ -295,6 +283,69 @@ class TestPolish:
         rough, fine = (fw.maximize(problem, solver=s).value.item() for s in (plain, polished))
         assert rough < -0.005
         assert -0.002 < fine <= 0
+
+
+class TestEpochs:
+    """Populations after one another, which know nothing of each other until the polish."""
+
+    SETTINGS: ClassVar = {"population": 5, "generations": 3, "epochs": 3, "redrawn": 0.1}
+
+    def test_each_begins_at_new_random_points(self):
+        points, _, result = bred(fw.Box(-1, 3, shape=(8,)), **self.SETTINGS | {"population": 200})
+        assert len(points) == 9
+        assert result.solver.evaluations == 9 * 200
+        for first in points[3], points[6]:
+            assert kstest((first.flatten().numpy() + 1) / 4, "uniform").pvalue > 1e-3
+        firsts = torch.cat([points[g][0] for g in (0, 3, 6)])
+        assert len(firsts[:, 0].unique()) == 600
+
+    def test_only_its_own_members_are_parents(self):
+        points, _, _ = bred(spaces(3)["box"], **self.SETTINGS | {"redrawn": 0})
+        for g in (4, 5, 7, 8):
+            epoch = torch.cat(points[g // 3 * 3 : g], 1)
+            for b in range(3):
+                inherited = points[g][b][:, None] == epoch[b]
+                assert inherited.any(1).all()
+
+    def test_the_result_is_the_best_of_all(self):
+        _, values, result = bred(spaces(3)["box"], **self.SETTINGS)
+        torch.testing.assert_close(result.value, torch.cat(values, 1).amax(1))
+
+    @pytest.mark.parametrize("population", [3, 5, 9])
+    def test_the_best_two_of_each_epoch_and_the_last_elites_are_polished(self, population):
+        settings = self.SETTINGS | {"population": population, "polish": Still()}
+        points, values, _ = bred(spaces(3)["box"], **settings, elites=4)
+        polished = points[9]
+        for b in range(3):
+            value = [torch.cat([v[b] for v in values[e : e + 3]]) for e in (0, 3, 6)]
+            x = [torch.cat([p[b] for p in points[e : e + 3]]) for e in (0, 3, 6)]
+            tops = [v.topk(2 if e < 2 else 4).indices for e, v in enumerate(value)]
+            known = torch.cat([v[top] for v, top in zip(value, tops, strict=True)])
+            candidates = torch.cat([p[top] for p, top in zip(x, tops, strict=True)])
+            order = known.argsort(descending=True)[: min(population, len(known))]
+            for i, member in enumerate(polished[b]):
+                assert torch.equal(member, candidates[order[i % len(order)]])
+
+    def test_a_deadline_skips_to_the_polish_of_what_was_found(self):
+        found = []
+        solver = Recombination(
+            population=3,
+            generations=3,
+            epochs=10_000,
+            first=Sign(steps=2),
+            inner=Sign(steps=2),
+            polish=Sign(steps=5, step_size=1e-6),
+        )
+        problem = fw.Problem(NET, Output(0), spaces(2)["box"])
+        result = fw.maximize(
+            problem,
+            solver=solver,
+            seconds=0.3,
+            callback=lambda step: found.append(step.best.unflatten(0, (2, 3)).amax(1)),
+        )
+        assert len(found) < solver.steps
+        assert (result.value >= torch.stack(found).amax(0)).all()
+        assert (found[-1] >= torch.stack(found).amax(0) - 1e-3).all()
 
 
 def tents(blocks: int) -> nn.Sequential:
@@ -336,7 +387,6 @@ class TestCrossover:
             inner=self.INNER,
             elites=12,
             redrawn=0,
-            fresh=0,
         )
         together, cost = self.solved(breeding, starts=1)
         apart, same = self.solved(self.INNER, starts=180)
@@ -353,7 +403,6 @@ SETTINGS = {
         first=ActivationDescent(steps=12),
         inner=ActivationDescent(steps=12, step_size=0.5),
         redrawn=0.1,
-        fresh=0.2,
     ),
     "sign": Recombination(
         population=3, generations=3, first=Sign(steps=12), inner=Sign(steps=7, step_size=0.5)
@@ -613,7 +662,7 @@ class TestWhatMembersClimb:
         ({"first": solvers.Auto()}, "Recombination.first must be a solver of one round"),
         ({"first": None}, "Recombination.first must be a solver"),
         ({"polish": "adam"}, "Recombination.polish must be a solver .* it is 'adam'"),
-        ({"fresh": -0.1}, r"Recombination.fresh must be a share in \[0, 1\]; it is -0.1"),
+        ({"epochs": 0}, "Recombination.epochs must be at least 1; it is 0"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -42,7 +42,7 @@ POPULATIONS = {
         first=ActivationDescent(steps=5),
         inner=ActivationDescent(steps=5, step_size=0.5),
         redrawn=0.1,
-        fresh=0.1,
+        epochs=2,
     ),
     "recombination of signs, polished": Recombination(
         population=2,

@@ -18,8 +18,10 @@ _MEMBERS = 60
 """A population of p gets about p * p times so many evaluations."""
 _FEWEST, _PAIR = 4, 2
 """Members of a small population, and of one that has hardly any evaluations."""
-_SHORTEST, _LONGEST = 10, 25
-"""Steps of a round."""
+_SHORTEST, _USUAL_LENGTH, _CAREFUL_LENGTH = 10, 25, 50
+"""Steps of a round: longer where the last digits count."""
+_EPOCH = 300
+"""Steps after which a population has found its hill, and another one begins."""
 _CHILD_STEP = 0.5
 _POLISH = 100
 """Steps of the polish at most: a quarter of all, where that is less."""
@@ -63,13 +65,16 @@ class Auto:
         if to_the_last_digit and steps >= 4 * _SHORTEST:
             polish = Adam(steps=min(_POLISH, steps // 4), step_size=_POLISH_STEP)
             steps -= polish.steps
-        length = min(max(_SHORTEST, round(0.8 * math.sqrt(budget))), _LONGEST, steps)
-        generations = steps // length
-        first: Solver = replace(solver, steps=steps - (generations - 1) * length)
+        longest = _CAREFUL_LENGTH if to_the_last_digit else _USUAL_LENGTH
+        length = min(max(_SHORTEST, round(0.8 * math.sqrt(budget))), longest, steps)
+        epochs = max(1, round(steps / _EPOCH))
+        generations = steps // epochs // length
+        first: Solver = replace(solver, steps=steps // epochs - (generations - 1) * length)
         inner: Solver = replace(solver, steps=length, step_size=_CHILD_STEP)
         return Recombination(
             population=population,
             generations=generations,
+            epochs=epochs,
             first=first,
             inner=inner,
             polish=polish,

@@ -188,7 +188,7 @@ class Method(ABC):
         """What the rows do in a round, and where they start, `(N, *shape)`."""
 
     @abstractmethod
-    def learn(self, memory: Any, rows: Rows) -> Any:
+    def learn(self, memory: Any, rows: Rows, number: int) -> Any:
         """What to remember once a round is over; `memory` is None after the first."""
 
     @property
@@ -229,7 +229,7 @@ class Solver(Method):
     def begin(self, task: Task, rows: Rows, memory: Any, number: int) -> tuple[Task, Tensor]:
         return task, rows.best_x
 
-    def learn(self, memory: Any, rows: Rows) -> None:
+    def learn(self, memory: Any, rows: Rows, number: int) -> None:
         return None
 
     @abstractmethod

@@ -9,10 +9,13 @@ from facetwalk.zoo.digits import DigitsNet, digits, digits_net
 from facetwalk.zoo.loaded import Loaded
 from facetwalk.zoo.loading import load_model
 from facetwalk.zoo.mnist import MnistCnn, MnistStrided
+from facetwalk.zoo.normalize import Normalize
 from facetwalk.zoo.onnx import load_onnx
 from facetwalk.zoo.random_networks import MODEL_A, MODEL_B, MODEL_C, random_network
+from facetwalk.zoo.resnet20 import ResNet20
 from facetwalk.zoo.robust import BY_NAME as ROBUST_NETS
 from facetwalk.zoo.robust import RobustTraining, robust_net
+from facetwalk.zoo.squeezenet import SqueezeNet
 from facetwalk.zoo.stacked import StackedNetworks
 
 __all__ = [
@@ -26,7 +29,10 @@ __all__ = [
     "Loaded",
     "MnistCnn",
     "MnistStrided",
+    "Normalize",
+    "ResNet20",
     "RobustTraining",
+    "SqueezeNet",
     "StackedNetworks",
     "digits",
     "digits_net",

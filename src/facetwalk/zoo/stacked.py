@@ -39,12 +39,20 @@ class StackedNetworks(PerProblemModel):
 
     def _assign(self, network_of_row: Tensor) -> None:
         self.network_of_row = nn.Buffer(network_of_row)
-        networks, counts = network_of_row.unique_consecutive(return_counts=True)
-        even = len(networks) > 0 and bool((counts == counts[0]).all())
-        self.rows_each = int(counts[0]) if even else None
-        """Consecutive rows of each network, where that is the same number for all."""
-        in_order = torch.arange(len(self.weights[0]), device=networks.device)
-        self.all_in_order = torch.equal(networks, in_order)
+        networks, run, counts = network_of_row.unique_consecutive(
+            return_inverse=True, return_counts=True
+        )
+        self.most = int(counts.max()) if len(counts) else 0
+        """Rows of the longest run of rows with the same network."""
+        within = torch.arange(len(run), device=run.device) - (counts.cumsum(0) - counts)[run]
+        self.place = nn.Buffer(run * self.most + within)
+        """Where each row goes if every run is as long as the longest."""
+        self.runs = nn.Buffer(networks)
+        first = int(networks[0]) if len(networks) else 0
+        in_order = torch.arange(first, first + len(networks), device=networks.device)
+        self.slice = slice(first, first + len(networks))
+        self.in_order = torch.equal(networks, in_order)
+        """Whether the runs are those of networks that lie beside each other."""
 
     @property
     def count(self) -> int:
@@ -58,26 +66,24 @@ class StackedNetworks(PerProblemModel):
         return copy.eval()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs `(B, outputs)` of inputs `(B, inputs)`."""
-        apply = self._row_by_row
-        if self.rows_each is not None and len(x) % self.count == 0:
-            apply = self._network_by_network
+        """Outputs `(B, outputs)` of inputs `(B, inputs)`; rows beyond `count` start over."""
+        if len(x) % self.count:
+            return self.select(torch.arange(len(x)) % self.count)(x)
         last = len(self.weights) - 1
         for depth, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = apply(x, weight, bias)
+            x = self._layer(x, weight, bias)
             x = torch.relu(x) if depth < last else x
         return x
 
-    def _row_by_row(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        copies = -(-len(x) // self.count)
-        network = self.network_of_row.repeat(copies)[: len(x)]
-        return torch.baddbmm(bias[network], x[:, None], weight[network]).squeeze(1)
-
-    def _network_by_network(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        each = self.rows_each or 1
-        networks = self.network_of_row[::each]
-        if not self.all_in_order:
-            weight, bias = weight[networks], bias[networks]
-        parts = x.reshape(-1, len(networks), each, x.shape[1]).transpose(0, 1)
-        y = torch.baddbmm(bias, parts.flatten(1, 2), weight)
-        return y.unflatten(1, (-1, each)).transpose(0, 1).flatten(0, 2)
+    def _layer(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """One product for each run of rows, the shorter ones filled up with zeros."""
+        which = self.slice if self.in_order else self.runs
+        rows, inputs = len(self.runs) * self.most, x.shape[1]
+        parts = x.reshape(-1, self.count, inputs)
+        if rows > self.count:
+            filled = parts.new_zeros(len(parts), rows, inputs)
+            parts = filled.index_copy(1, self.place, parts)
+        parts = parts.unflatten(1, (-1, self.most)).transpose(0, 1)
+        y = torch.baddbmm(bias[which], parts.flatten(1, 2), weight[which])
+        y = y.unflatten(1, (-1, self.most)).transpose(0, 1).flatten(1, 2)
+        return (y[:, self.place] if rows > self.count else y).flatten(0, 1)
