@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
 import torch
 from attacks import ATTACKS, Attack, Target
 from networks import CASES
-from report import RESULTS, machine, markdown, save
+from report import RESULTS, machine, markdown, write
 
 HEADERS = ["network", "attack", "success", "seeds", "gradients at most", "on average"]
 
@@ -46,14 +47,19 @@ def place(entry: dict) -> tuple[int, int]:
     return cases.index(entry["case"]), list(ATTACKS).index(entry["attack"])
 
 
-def write(known: dict[tuple[str, str], dict], options: argparse.Namespace) -> None:
+def page(known: dict[tuple[str, str], dict], options: argparse.Namespace) -> None:
+    """Write what is known so far."""
     entries = sorted(known.values(), key=place)
     images = " and ".join(
-        sorted({"{} to {}".format(entry["images"][0], entry["images"][1] - 1) for entry in entries})
+        sorted({f"{first} to {end - 1}" for first, end in (e["images"] for e in entries)})
     )
-    title = f"Attack success, {options.budget} gradients for each image (numbers {images})"
-    table = markdown(HEADERS, [row(entry) for entry in entries])
-    save(options.name, title, table, entries, options.device, options.out, show=False)
+    made = sorted({f"- `python {e['command']}` on {e['machine']}" for e in entries})
+    parts = [
+        f"# Attack success, {options.budget} gradients for each image (numbers {images})",
+        "Made by\n\n" + "\n".join(made),
+        markdown(HEADERS, [row(entry) for entry in entries]),
+    ]
+    write(options.name, "\n\n".join(parts) + "\n", {"results": entries}, options.out)
 
 
 def main() -> None:
@@ -91,13 +97,13 @@ def main() -> None:
                 "budget": options.budget,
                 "images": [options.first, options.first + len(target.labels)],
                 "machine": machine(options.device),
-                "command": " ".join(sys.argv),
+                "command": shlex.join(sys.argv),
                 **measure(target, ATTACKS[name], options.budget, options.seeds),
             }
             known[case.name, name] = entry
             print(*row(entry), f"{entry['seconds']:.1f} s", sep=" | ", flush=True)
-            write(known, options)
-    write(known, options)
+            page(known, options)
+    page(known, options)
     print((options.out / f"{options.name}.md").read_text())
 
 

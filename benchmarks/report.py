@@ -35,15 +35,17 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def save(
-    name: str, title: str, table: str, data: Any, device: str, folder: Path, show: bool = True
-) -> None:
-    """Write the table and the data behind it to `folder`, and print the table."""
+def save(name: str, title: str, table: str, data: Any, device: str, folder: Path) -> None:
+    """Print the table, and write it and the data behind it to `folder`."""
     command = " ".join(["python", *sys.argv])
     text = f"# {title}\n\nMade by `{command}` on {machine(device)}.\n\n{table}\n"
-    if show:
-        print(text)
+    print(text)
+    payload = {"command": command, "machine": machine(device), "results": data}
+    write(name, text, payload, folder)
+
+
+def write(name: str, text: str, payload: Any, folder: Path) -> None:
+    """Write a page in Markdown and the data behind it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text)
-    payload = {"command": command, "machine": machine(device), "results": data}
     (folder / f"{name}.json").write_text(json.dumps(payload, indent=1) + "\n")

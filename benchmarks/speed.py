@@ -169,7 +169,7 @@ def draw(found: list[dict], path: Path) -> None:
             memory = panel.twinx()
             memory.plot([r[axis] for r in rows], [r["MiB"] for r in rows], "s--", color="tab:red")
             memory.set_ylabel("peak memory, MiB", color="tab:red")
-            memory.set_ylim(bottom=0)
+            memory.set_ylim(0, 1.2 * max(r["MiB"] for r in rows))
     panels[0].set_title(f"{found[0]['problems']} problems")
     panels[1].set_title(f"{found[0]['evaluations']} evaluations each")
     figure.savefig(path, dpi=150)
@@ -193,8 +193,8 @@ def main() -> None:
     options = parser.parse_args()
     bench = Bench(options.network, options.device)
     steps = step_cost(bench, options.batches, options.repeats)
-    rates = throughput(bench, options.problems, options.budget)
     grown = growth(bench, options.counts, options.budgets)
+    rates = throughput(bench, options.problems, options.budget)
     absolute = options.device == "cuda"
     tables = [
         "One step of activation descent, in Sign steps of the same run:\n",

@@ -165,7 +165,7 @@ class TestLeaving:
 
     def test_a_population_leaves_as_a_whole(self):
         solver = Recombination(
-            population=4, generations=3, first=Ramp(steps=10), inner=Ramp(steps=10), fresh=0
+            population=4, generations=3, first=Ramp(steps=10), inner=Ramp(steps=10)
         )
         sizes = []
         zeros = torch.zeros(2, 1)
@@ -208,7 +208,7 @@ class TestTrace:
     def test_it_is_the_best_so_far_over_all_generations(self):
         points, speeds = [], torch.tensor([-1.0, 2.0], dtype=torch.float64)
         solver = Recombination(
-            population=5, generations=4, first=Ramp(steps=3), inner=Ramp(steps=3), fresh=0.5
+            population=5, generations=4, first=Ramp(steps=3), inner=Ramp(steps=3)
         )
         result = fw.maximize(
             problem(speeds.tolist()),

@@ -18,14 +18,27 @@ _MEMBERS = 60
 """A population of p gets about p * p times so many evaluations."""
 _FEWEST, _PAIR = 4, 2
 """Members of a small population, and of one that has hardly any evaluations."""
-_SHORTEST, _USUAL_LENGTH, _CAREFUL_LENGTH = 10, 25, 50
-"""Steps of a round: longer where the last digits count."""
-_EPOCH = 300
-"""Steps after which a population has found its hill, and another one begins."""
+_SHORTEST = 10
+"""Steps of a round, at least."""
 _CHILD_STEP = 0.5
 _POLISH = 100
 """Steps of the polish at most: a quarter of all, where that is less."""
 _POLISH_STEP = 0.02
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """How long a population is kept before another one begins."""
+
+    rounds: int
+    growth: float
+    """Steps of a round, as a multiple of the square root of the budget."""
+    longest: int
+    """Steps of a round, at most."""
+
+
+_TO_THE_LAST_DIGIT = _Epoch(rounds=6, growth=0.45, longest=50)
+_TO_A_THRESHOLD = _Epoch(rounds=24, growth=0.8, longest=25)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +78,10 @@ class Auto:
         if to_the_last_digit and steps >= 4 * _SHORTEST:
             polish = Adam(steps=min(_POLISH, steps // 4), step_size=_POLISH_STEP)
             steps -= polish.steps
-        longest = _CAREFUL_LENGTH if to_the_last_digit else _USUAL_LENGTH
-        length = min(max(_SHORTEST, round(0.8 * math.sqrt(budget))), longest, steps)
-        epochs = max(1, round(steps / _EPOCH))
+        kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
+        length = min(max(_SHORTEST, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
+        epoch = kind.rounds * length
+        epochs = max(1, round(steps / epoch))
         generations = steps // epochs // length
         first: Solver = replace(solver, steps=steps // epochs - (generations - 1) * length)
         inner: Solver = replace(solver, steps=length, step_size=_CHILD_STEP)

@@ -24,9 +24,9 @@ class StackedNetworks(PerProblemModel):
 
     def __init__(self, networks: Sequence[nn.Sequential]) -> None:
         super().__init__()
-        layers = [[m for m in network if isinstance(m, nn.Linear)] for network in networks]
+        layers = [_linear_layers(network) for network in networks]
         if len({tuple(tuple(layer.weight.shape) for layer in net) for net in layers}) != 1:
-            raise InputError("stacked networks must be fully connected and of the same sizes")
+            raise InputError("stacked networks must be of the same sizes, and at least one")
         by_depth = list(zip(*layers, strict=True))
         self.weights = nn.ParameterList(
             [torch.stack([layer.weight.detach().T for layer in depth]) for depth in by_depth]
@@ -38,16 +38,16 @@ class StackedNetworks(PerProblemModel):
         self.eval()
 
     def _assign(self, network_of_row: Tensor) -> None:
-        self.network_of_row = nn.Buffer(network_of_row)
+        self.network_of_row = nn.Buffer(network_of_row, persistent=False)
         networks, run, counts = network_of_row.unique_consecutive(
             return_inverse=True, return_counts=True
         )
         self.most = int(counts.max()) if len(counts) else 0
         """Rows of the longest run of rows with the same network."""
         within = torch.arange(len(run), device=run.device) - (counts.cumsum(0) - counts)[run]
-        self.place = nn.Buffer(run * self.most + within)
+        self.place = nn.Buffer(run * self.most + within, persistent=False)
         """Where each row goes if every run is as long as the longest."""
-        self.runs = nn.Buffer(networks)
+        self.runs = nn.Buffer(networks, persistent=False)
         first = int(networks[0]) if len(networks) else 0
         in_order = torch.arange(first, first + len(networks), device=networks.device)
         self.slice = slice(first, first + len(networks))
@@ -87,3 +87,15 @@ class StackedNetworks(PerProblemModel):
         y = torch.baddbmm(bias[which], parts.flatten(1, 2), weight[which])
         y = y.unflatten(1, (-1, self.most)).transpose(0, 1).flatten(1, 2)
         return (y[:, self.place] if rows > self.count else y).flatten(0, 1)
+
+
+def _linear_layers(network: nn.Sequential) -> list[nn.Linear]:
+    """The layers of `Linear, ReLU, ..., Linear`; anything else is refused."""
+    kinds = [type(part) for part in network]
+    if kinds != [nn.Linear, nn.ReLU] * (len(kinds) // 2) + [nn.Linear]:
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"stacked networks must be Linear, ReLU, ..., Linear; one is {names}")
+    layers = [part for part in network if isinstance(part, nn.Linear)]
+    if any(layer.bias is None for layer in layers):
+        raise InputError("stacked networks must have biases: put zeros where there are none")
+    return layers
