@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -17,6 +17,7 @@ from facetwalk.models import count_of, model_of, require_eval
 from facetwalk.objectives import Objective, as_objective
 from facetwalk.precision import Precision, products_in
 from facetwalk.progress import progress_report
+from facetwalk.sites import Sites
 from facetwalk.solvers import Auto, Method, Task
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
@@ -208,6 +209,8 @@ class _Home:
     count: int
     seed: int
     low_precision: bool
+    found: list[tuple[Sites, bool]] = field(default_factory=list)
+    """The model's sites, once a task has looked for them."""
 
     @classmethod
     def of(cls, problem: Problem, seed: int, low_precision: bool) -> _Home:
@@ -237,6 +240,7 @@ class _Home:
             random=Streams.from_seeds(self.seed + which, number),
             mates=mates,
             low_precision=self.low_precision,
+            found=self.found,
         )
 
     def rows(

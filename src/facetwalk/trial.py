@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import torch
 from torch import Tensor
 
 from facetwalk.objectives import Custom, Objective
-from facetwalk.sites import discover
 from facetwalk.solvers import Task
-from facetwalk.types import InputError, ModelError
+from facetwalk.types import InputError, ModelError, NotAffineWarning
 
 _CPU_BYTES = 1 << 30
 """Memory for one batch on a CPU: more would not make it faster."""
@@ -78,7 +78,9 @@ def rows_that_fit(task: Task, x: Tensor) -> int:
 def has_relus(task: Task, x: Tensor) -> bool:
     """Whether ReLUs of the model can be found and seen."""
     try:
-        discover(task.model, x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotAffineWarning)
+            task.sites(x)
     except ModelError:
         return False
     return True

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import facetwalk as fw
 from facetwalk.models import PerProblemModel
 from facetwalk.objectives import Margin, Output
+from facetwalk.sites import discover
 from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
@@ -51,6 +52,21 @@ def test_counted_evaluations_are_those_of_the_plan(budget, relus):
     assert 0.9 * budget <= spent <= budget
     assert result.solver == Auto(evaluations=budget).plan(relus)
     assert result.solver.evaluations == spent
+
+
+def test_relus_are_looked_for_once_in_a_call(monkeypatch):
+    from facetwalk.solvers import base
+
+    looks = []
+
+    def counted(model, x):
+        looks.append(len(x))
+        return discover(model, x)
+
+    monkeypatch.setattr(base, "discover", counted)
+    box = fw.Box(-torch.ones(9, 3), 1, shape=(3,))
+    fw.maximize(fw.Problem(tiny(), Output(0), box), evaluations=200, batch_size=8)
+    assert len(looks) == 1
 
 
 def test_every_start_has_the_whole_budget():
