@@ -4,13 +4,15 @@
 """
 
 import pytest
+import replayed
 import torch
+from replayed import SOLVERS, asks_the_host, assert_same, every_solver
 from torch import nn
 
 import facetwalk as fw
 from facetwalk import solvers
 from facetwalk.replay import Replay
-from facetwalk.solvers import ActivationDescent, Adam, Auto, Recombination, Sign
+from facetwalk.solvers import ActivationDescent, Recombination, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -33,48 +35,11 @@ def test_results_and_random_numbers_are_those_of_the_cpu(solver):
     assert torch.equal(before, torch.cuda.get_rng_state())
 
 
-SOLVERS = {
-    "sign": Sign(steps=60),
-    "sign, constant": Sign(steps=60, decay="constant", step_size=0.3),
-    "sign, momentum": Sign(steps=60, momentum=0.8),
-    "activation descent": ActivationDescent(steps=120, refresh=7),
-    "activation descent, exact": ActivationDescent(steps=60, normals="exact", momentum=0.5),
-    "recombination": Recombination(
-        population=3,
-        generations=5,
-        first=ActivationDescent(steps=40),
-        inner=ActivationDescent(steps=30, step_size=0.5, decay="constant"),
-    ),
-    "recombination of signs": Recombination(
-        population=2,
-        generations=4,
-        first=Sign(steps=30, decay="constant", step_size=0.7),
-        inner=Sign(steps=30, decay="constant", step_size=0.7),
-    ),
-    "polished": Recombination(
-        population=2,
-        generations=2,
-        first=ActivationDescent(steps=20),
-        inner=Sign(steps=20),
-        polish=Adam(steps=10),
-    ),
-    "auto": Auto(evaluations=450),
-}
-every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 KINDS = ["linf", "l2", "l1", "box"]
 
 
-def problem(kind: str = "linf", count: int = 10) -> fw.Problem:
-    net = random_network((12, 24, 24, 4), 1).double().cuda()
-    generator = torch.Generator().manual_seed(4)
-    centers = torch.rand(count, 12, generator=generator, dtype=torch.float64)
-    space = {
-        "linf": fw.LinfBall(centers, eps=0.3, bounds=(0, 1)),
-        "l2": fw.L2Ball(centers, eps=0.5, bounds=(0, 1)),
-        "l1": fw.L1Ball(centers, eps=0.8),
-        "box": fw.Box(centers - 1, centers + 0.5, shape=(12,)),
-    }[kind]
-    return fw.Problem(net, fw.objectives.CrossEntropy(torch.arange(count) % 4), space)
+def problem(kind: str = "linf") -> fw.Problem:
+    return replayed.problem(kind, count=10, device="cuda")
 
 
 @pytest.fixture
@@ -98,18 +63,6 @@ def both(case: fw.Problem, **options) -> tuple[fw.Result, fw.Result]:
     return plain, fw.maximize(case, trace=True, **options)
 
 
-def assert_same(plain: fw.Result, replayed: fw.Result) -> None:
-    for name in ("x", "value", "initial_value"):
-        torch.testing.assert_close(
-            getattr(replayed, name), getattr(plain, name), rtol=1e-8, atol=1e-9
-        )
-    torch.testing.assert_close(replayed.trace.best, plain.trace.best, rtol=1e-8, atol=1e-9)
-    assert replayed.status == plain.status
-    for name in ("forward", "backward", "probe"):
-        counts = (getattr(result.evaluations, name) for result in (replayed, plain))
-        assert torch.equal(*counts), name
-
-
 @every_solver
 @pytest.mark.parametrize("kind", KINDS)
 def test_replayed_steps_are_plain_steps(recordings, solver, kind):
@@ -129,11 +82,11 @@ def test_starts_and_chunks(recordings, solver):
 def test_problems_that_leave_change_nothing(recordings, solver, rank):
     free = fw.maximize(problem(), solver=solver).value
     threshold = free.sort().values[rank].item() - 1e-9
-    plain, replayed = both(problem(), solver=solver, stop_at=threshold)
-    assert_same(plain, replayed)
-    reached = replayed.value >= threshold
+    plain, again = both(problem(), solver=solver, stop_at=threshold)
+    assert_same(plain, again)
+    reached = again.value >= threshold
     assert 0 < reached.sum() < 10
-    assert (replayed.trace.best[:, -1] <= replayed.value + 1e-9).all()
+    assert (again.trace.best[:, -1] <= again.value + 1e-9).all()
 
 
 @every_solver
@@ -164,13 +117,9 @@ def test_an_image_network(recordings):
     net = net.double().cuda().eval()
     space = fw.LinfBall(images, eps=0.1, bounds=(0, 1))
     case = fw.Problem(net, fw.objectives.Margin(torch.arange(20) % 10), space)
-    plain, replayed = both(case, solver=SOLVERS["recombination"])
-    torch.testing.assert_close(replayed.value, plain.value, rtol=1e-6, atol=1e-6)
+    plain, again = both(case, solver=SOLVERS["recombination"])
+    torch.testing.assert_close(again.value, plain.value, rtol=1e-6, atol=1e-6)
     assert all(recordings)
-
-
-def asks_the_host(outputs: torch.Tensor) -> torch.Tensor:
-    return outputs[:, 0] * (1.0 if outputs.sum().item() > -1e9 else 2.0)
 
 
 @pytest.mark.parametrize("name", ["sign", "activation descent", "recombination"])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from replayed import SOLVERS, asks_the_host, assert_same, every_solver, problem
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -21,7 +22,7 @@ from torch.utils._pytree import tree_leaves
 import facetwalk as fw
 from facetwalk import loop, replay
 from facetwalk.objectives import CrossEntropy, Margin, Output
-from facetwalk.solvers import ActivationDescent, Adam, Auto, Recombination, ScheduledSolver, Sign
+from facetwalk.solvers import ActivationDescent, Adam, Recombination, ScheduledSolver, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
 NEEDS_THE_HOST = {
@@ -99,75 +100,6 @@ def both(problem: fw.Problem, **options) -> tuple[fw.Result, fw.Result]:
     return results[0], results[1]
 
 
-def assert_same(plain: fw.Result, replayed: fw.Result) -> None:
-    torch.testing.assert_close(replayed.x, plain.x)
-    torch.testing.assert_close(replayed.value, plain.value)
-    torch.testing.assert_close(replayed.initial_value, plain.initial_value)
-    torch.testing.assert_close(replayed.trace.best, plain.trace.best)
-    assert replayed.status == plain.status
-    for name in ("forward", "backward", "probe"):
-        assert torch.equal(getattr(replayed.evaluations, name), getattr(plain.evaluations, name)), (
-            name
-        )
-
-
-SOLVERS = {
-    "sign": Sign(steps=30),
-    "sign, constant": Sign(steps=30, decay="constant", step_size=0.3),
-    "sign, momentum": Sign(steps=30, momentum=0.8),
-    "activation descent": ActivationDescent(steps=40, refresh=7),
-    "activation descent, exact": ActivationDescent(steps=40, normals="exact", momentum=0.5),
-    "recombination": Recombination(
-        population=3,
-        generations=4,
-        first=ActivationDescent(steps=15),
-        inner=ActivationDescent(steps=12, step_size=0.5, decay="constant"),
-    ),
-    "recombination of signs": Recombination(
-        population=2,
-        generations=4,
-        first=Sign(steps=12, decay="constant"),
-        inner=Sign(steps=12, decay="constant"),
-        mixed=False,
-    ),
-    "one solver for all generations": Recombination(
-        population=3,
-        generations=4,
-        first=Sign(steps=12, decay="constant", step_size=0.7),
-        inner=Sign(steps=12, decay="constant", step_size=0.7),
-    ),
-    "solvers that take turns": Recombination(
-        population=2,
-        generations=3,
-        first=Sign(steps=12, step_size=0.5, decay="constant"),
-        inner=Sign(steps=12, step_size=0.2, decay="constant", momentum=0.8),
-        polish=Sign(steps=11, step_size=0.1),
-    ),
-    "polished": Recombination(
-        population=2,
-        generations=3,
-        first=Sign(steps=12),
-        inner=ActivationDescent(steps=12),
-        polish=Adam(steps=10),
-    ),
-    "auto": Auto(evaluations=200),
-}
-every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
-
-
-def problem(kind: str = "linf", count: int = 6, objective=CrossEntropy) -> fw.Problem:
-    net = random_network((8, 20, 15, 4), 1).double()
-    generator = torch.Generator().manual_seed(4)
-    centers = torch.rand(count, 8, generator=generator, dtype=torch.float64)
-    space = {
-        "linf": fw.LinfBall(centers, eps=0.3, bounds=(0, 1)),
-        "l2": fw.L2Ball(centers, eps=0.5, bounds=(0, 1)),
-        "l1": fw.L1Ball(centers, eps=0.8),
-        "box": fw.Box(centers - 1, centers + 0.5, shape=(8,)),
-    }[kind]
-    return fw.Problem(net, objective(torch.arange(count) % 4), space)
-
-
 @every_solver
 def test_replayed_steps_are_plain_steps(graphs, solver):
     assert_same(*both(problem(), solver=solver, seed=3))
@@ -228,10 +160,7 @@ def test_what_is_recorded_serves_later_generations(graphs):
 
 
 def test_steps_that_ask_the_host_are_taken_one_by_one(graphs):
-    def asking(outputs: Tensor) -> Tensor:
-        return outputs[:, 0] * (1.0 if outputs.sum().item() > -1e9 else 2.0)
-
-    own = fw.Problem(problem().model, asking, problem().space)
+    own = fw.Problem(problem().model, asks_the_host, problem().space)
     for name in ("sign", "activation descent", "recombination"):
         assert_same(*both(own, solver=SOLVERS[name]))
     assert graphs.recorded > 0

@@ -5,7 +5,8 @@ Problem(model, objective, space)  --maximize(solver)-->  Result
 
 from facetwalk import normals, objectives, sites, solvers, spaces, surrogate
 from facetwalk.loop import Callback, Step
-from facetwalk.maximize import Evaluations, Problem, Result, Trace, maximize
+from facetwalk.maximize import maximize
+from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.spaces import Box, Intersection, L1Ball, L2Ball, LinfBall, Space
 from facetwalk.types import (
     FacetwalkError,

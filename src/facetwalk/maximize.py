@@ -1,9 +1,8 @@
-"""Problem, Result, and the call that turns one into the other."""
+"""The call that turns a problem into a result."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -13,9 +12,10 @@ from torch import Tensor, nn
 
 from facetwalk.batching import per_row
 from facetwalk.loop import Callback, Record, Rows, Watch, run_chunk
-from facetwalk.models import count_of, model_of, require_eval
+from facetwalk.models import model_of, require_eval
 from facetwalk.objectives import Objective, as_objective
 from facetwalk.precision import Precision, products_in
+from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.progress import progress_report
 from facetwalk.sites import Sites
 from facetwalk.solvers import Auto, Method, Task
@@ -29,84 +29,6 @@ _MOST_TIMED_ROWS = 1024
 """Rows with which speed is measured."""
 _HOPE = 3
 """Plan for so many times what seems affordable: the clock ends it."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Maximise `objective(model(x))` over `x` in `space`.
-
-    The model takes `(B, *shape)` and is never changed. The objective is a
-    `facetwalk.objectives.Objective` or any callable from outputs to scores `(B,)`. A space, an
-    objective or a model with data for several problems makes a batch of problems.
-    """
-
-    model: nn.Module
-    objective: Objective | Callable[[Any], Tensor]
-    space: Space
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, nn.Module):
-            raise InputError(
-                f"the model must be a torch.nn.Module; it is a {type(self.model).__name__}"
-            )
-        if not isinstance(self.space, Space):
-            raise InputError(
-                "the space must be a Box, a ball or another facetwalk.spaces.Space; "
-                f"it is a {type(self.space).__name__}"
-            )
-        space, objective, model = self._counts()
-        if len({space, objective, model} - {1}) > 1:
-            raise InputError(
-                f"the space describes {space} problems, the objective {objective} and the model "
-                f"{model}: give each the same number, or one for all"
-            )
-
-    def _counts(self) -> tuple[int, int, int]:
-        return self.space.count, as_objective(self.objective).count, count_of(self.model)
-
-    @property
-    def count(self) -> int:
-        """How many problems this is."""
-        return max(self._counts())
-
-
-@dataclass(frozen=True)
-class Evaluations:
-    """Passes through the network that each problem took, over all its starts: int64 `(B,)`."""
-
-    forward: Tensor
-    backward: Tensor
-    probe: Tensor
-    """Forward-mode passes, which measure hyperplane normals."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The best value so far against the gradient evaluations of each start."""
-
-    evaluations: Tensor
-    """int64 `(G,)`."""
-    best: Tensor
-    """`(B, G)`: the best over all starts."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What `maximize` found. Tensors have one row a problem."""
-
-    x: Tensor
-    """The best point found, inside the space."""
-    value: Tensor
-    """The objective at `x`, evaluated anew."""
-    initial_value: Tensor
-    """The objective at the first start."""
-    status: tuple[Status, ...]
-    evaluations: Evaluations
-    trace: Trace | None
-    seconds: float
-    solver: Method
-    """What was run; for `Auto`, what it planned."""
-    seed: int
 
 
 def maximize(

@@ -85,9 +85,14 @@ def test_a_shape_is_passed_on(run, networks, read_json, tmp_path):
     assert read_json(tmp_path / "out.json")["sites"][0]["shape"] == [2, 3, 3]
 
 
-def test_a_double_network_takes_inputs_in_single_precision(run, networks, tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((2, 3), dtype=np.float32))
-    run("inspect", f"{networks}:double", "--inputs", tmp_path / "x.npy")
+def test_a_double_network_takes_inputs_in_single_precision(run, networks, read_json, tmp_path):
+    data = []
+    for dtype in (np.float32, np.float64):
+        np.save(tmp_path / "x.npy", np.zeros((2, 3), dtype=dtype))
+        options = ("--inputs", tmp_path / "x.npy", "--json", tmp_path / "out.json")
+        run("inspect", f"{networks}:double", *options)
+        data.append(read_json(tmp_path / "out.json")["sites"])
+    assert data[0] == data[1]
 
 
 @pytest.mark.parametrize("length", [30, 75])

@@ -220,8 +220,10 @@ def test_double_precision_is_kept(run, networks, read_json, tmp_path):
     )
 
 
-def test_the_shape_is_passed_on(run, networks):
-    run("maximize", f"{networks}:conv", "--shape", "1,5,5", "--box", 0, 1, *SIGN, 2)
+def test_the_shape_is_passed_on(run, networks, read_json, tmp_path):
+    options = ("--shape", "1,5,5", "--box", 0, 1, *SIGN, 2, "--json", tmp_path / "out.json")
+    run("maximize", f"{networks}:conv", *options)
+    assert np.shape(read_json(tmp_path / "out.json")["x"]) == (1, 1, 5, 5)
 
 
 def test_a_network_that_is_not_affine_gets_one_note(run, networks):

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from facetwalk.experiments.digits_demo import EPS, DemoResult, methods, run
-from facetwalk.maximize import Problem, maximize
+from facetwalk.maximize import maximize
 from facetwalk.objectives import CrossEntropy, Margin
+from facetwalk.problem import Problem
 from facetwalk.solvers import AdrGd, Auto
 from facetwalk.spaces import LinfBall
 from facetwalk.types import InputError

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from facetwalk import solvers
-from facetwalk.maximize import Problem, maximize
+from facetwalk.maximize import maximize
 from facetwalk.objectives import CrossEntropy, Guided, Margin
+from facetwalk.problem import Problem
 from facetwalk.solvers import AdrGd, Apgd, Auto, Fgsm, Sign, Solver
 from facetwalk.spaces import LinfBall
 from facetwalk.types import InputError
