@@ -22,7 +22,7 @@ from torch import Tensor
 
 import facetwalk as fw
 from facetwalk.objectives import CrossEntropy, Guided, Margin
-from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign, Task
+from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign, Solver, Task
 from facetwalk.solvers.recombination import Elites
 from facetwalk.zoo import StackedNetworks, random_network
 
@@ -89,7 +89,10 @@ PARTS: dict[str, Change] = {
     "no other losses": lambda plan: replace(plan, mixed=False),
     "nothing redrawn": lambda plan: replace(plan, redrawn=0.0),
     "one epoch": one_epoch,
-    "no polish": lambda plan: _without_polish(plan),
+    "no polish, no finish": lambda plan: _with_last(plan, None, None),
+    "no polish": lambda plan: _with_last(plan, None, plan.finish),
+    "no finish": lambda plan: _with_last(plan, plan.polish, None),
+    "normals measured in every round": lambda plan: inner(plan, refresh=1),
 }
 
 SETTINGS: dict[str, Change] = {
@@ -113,11 +116,19 @@ SETTINGS: dict[str, Change] = {
 }
 
 
-def _without_polish(plan: Recombination) -> Recombination:
-    if plan.polish is None:
+def _with_last(plan: Recombination, polish: Solver | None, finish: Solver | None) -> Recombination:
+    """The plan with other last rounds, which take as many steps where there are any."""
+    if plan.polish is None or plan.finish is None:
         return plan
-    longer = replace(plan.first, steps=plan.first.steps + plan.polish.steps)
-    return replace(plan, polish=None, first=longer)
+    steps = plan.polish.steps + plan.finish.steps
+    if polish is None and finish is None:
+        first = replace(plan.first, steps=plan.first.steps + steps // plan.epochs)
+        return replace(plan, polish=None, finish=None, first=first)
+    return replace(
+        plan,
+        polish=polish and replace(polish, steps=steps),
+        finish=finish and replace(finish, steps=steps),
+    )
 
 
 def success(case: Case, change: Change, options: argparse.Namespace) -> list[float]:
@@ -175,18 +186,16 @@ def main() -> None:
     options = parser.parse_args()
     cases = [case for case in CASES if any(part in case.name for part in options.networks_named)]
     changes = PARTS if options.table == "parts" else SETTINGS
+    headers = ["", *(case.name for case in cases), *(f"Model {m}" for m in options.models)]
+    title = f"Success (%) at {options.budget} gradients; random networks: mean value at three times"
     rows, data = [], []
     for name, change in changes.items():
         measured = {case.name: success(case, change, options) for case in cases}
         measured |= {f"Model {m}": mean_value(m, change, options) for m in options.models}
         data.append({"change": name, "measured": measured})
-        cells = [_cell(values) for values in measured.values()]
-        rows.append([name, *cells])
-        print(*rows[-1], sep=" | ", flush=True)
-    headers = ["", *(case.name for case in cases), *(f"Model {m}" for m in options.models)]
-    title = f"Success (%) at {options.budget} gradients; random networks: mean value at three times"
-    table = markdown(headers, rows)
-    save(f"ablation_{options.table}", title, table, data, options.device, options.out)
+        rows.append([name, *(_cell(values) for values in measured.values())])
+        table = markdown(headers, rows)
+        save(f"ablation_{options.table}", title, table, data, options.device, options.out)
 
 
 def _cell(values: list[float]) -> str:

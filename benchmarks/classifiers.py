@@ -7,15 +7,12 @@ way, seen again in a last evaluation. Images that are solved cost no more evalua
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
-import sys
 from pathlib import Path
 
 import torch
 from attacks import ATTACKS, Attack, Target
 from networks import CASES
-from report import RESULTS, machine, markdown, write
+from report import RESULTS, earlier, made_by, markdown, origin, write
 
 HEADERS = ["network", "attack", "success", "seeds", "gradients at most", "on average"]
 
@@ -53,10 +50,9 @@ def page(known: dict[tuple[str, str], dict], options: argparse.Namespace) -> Non
     images = " and ".join(
         sorted({f"{first} to {end - 1}" for first, end in (e["images"] for e in entries)})
     )
-    made = sorted({f"- `python {e['command']}` on {e['machine']}" for e in entries})
     parts = [
         f"# Attack success, {options.budget} gradients for each image (numbers {images})",
-        "Made by\n\n" + "\n".join(made),
+        made_by(entries),
         markdown(HEADERS, [row(entry) for entry in entries]),
     ]
     write(options.name, "\n\n".join(parts) + "\n", {"results": entries}, options.out)
@@ -79,11 +75,7 @@ def main() -> None:
         "--add", nargs="*", type=Path, default=[], help="JSON files of runs to put beside this one"
     )
     options = parser.parse_args()
-    known = {
-        (entry["case"], entry["attack"]): entry
-        for file in options.add
-        for entry in json.loads(file.read_text())["results"]
-    }
+    known = {(entry["case"], entry["attack"]): entry for entry in earlier(options.add)}
     for case in CASES:
         if not any(part in case.name for part in options.networks) or not options.attacks:
             continue
@@ -96,8 +88,7 @@ def main() -> None:
                 "attack": name,
                 "budget": options.budget,
                 "images": [options.first, options.first + len(target.labels)],
-                "machine": machine(options.device),
-                "command": shlex.join(sys.argv),
+                **origin(options.device),
                 **measure(target, ATTACKS[name], options.budget, options.seeds),
             }
             known[case.name, name] = entry

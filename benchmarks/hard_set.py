@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from attacks import ATTACKS, Outcome, Target
+from attacks import ATTACKS, Target
 from networks import CASES, Case
-from report import RESULTS, machine, markdown, save
+from report import RESULTS, earlier, made_by, markdown, origin, write
 from torch import Tensor
 
 SIGN_BUDGET = 10_000
@@ -80,51 +80,68 @@ def build(case: Case, options: argparse.Namespace) -> list[Instance]:
     return [Instance(case.name, row, by, i % 2 == 1) for i, (row, by) in enumerate(found)]
 
 
-def attack(instances: list[Instance], options: argparse.Namespace) -> None:
-    rows, data = [], []
-    totals: dict[tuple[str, int], list[tuple[Tensor, Tensor]]] = {}
-    counts: list[tuple[str, int, int]] = []
+def attack(instances: list[Instance], options: argparse.Namespace) -> list[dict]:
+    """Which instances each attack solves, with each seed."""
+    entries = []
     for case in hard_cases(options.network):
-        some = [instance for instance in instances if instance.case == case.name]
-        if not some:
+        some = [instance.image for instance in instances if instance.case == case.name]
+        if not some or not options.attacks:
             continue
-        held_out = torch.tensor([instance.held_out for instance in some])
-        counts.append((case.name, len(some), int(held_out.sum())))
-        images = torch.tensor([instance.image for instance in some], device=options.device)
+        images = torch.tensor(some, device=options.device)
         target = Target.of(case, options.device).select(images)
         for name in options.attacks:
             for seed in range(options.seeds):
-                outcome: Outcome = ATTACKS[name](target, options.budget, seed)
+                outcome = ATTACKS[name](target, options.budget, seed)
                 solved = outcome.solved.cpu()
-                totals.setdefault((name, seed), []).append((solved, held_out))
-                data.append(
+                entries.append(
                     {
                         "case": case.name,
                         "attack": name,
                         "seed": seed,
-                        "solved": [i.image for i, s in zip(some, solved, strict=True) if s],
-                        "missed": [i.image for i, s in zip(some, solved, strict=True) if not s],
+                        "solved": images.cpu()[solved].tolist(),
                         "mean_gradients": outcome.gradients.float().mean().item(),
+                        **origin(options.device),
                     }
                 )
-                print(case.name, name, seed, f"{int(solved.sum())} of {len(solved)}", flush=True)
-    for name in options.attacks:
-        shares: list[list[float]] = [[], []]
-        for seed in range(options.seeds):
-            solved = torch.cat([s for s, _ in totals[name, seed]])
-            held_out = torch.cat([h for _, h in totals[name, seed]])
-            for half, share in zip((~held_out, held_out), shares, strict=True):
-                share.append(100 * solved[half].float().mean().item())
-        rows.append([name, *(_cell(share) for share in shares)])
-    networks = "; ".join(f"{name}: {n} ({held} held out)" for name, n, held in counts)
-    table = markdown(["attack", "tuning half", "held-out half"], rows) + f"\n\n{networks}"
-    title = f"Hard instances solved, {options.budget} gradients for each"
-    save("hard_set_results", title, table, data, options.device, options.out)
+                print(case.name, name, seed, f"{int(solved.sum())} of {len(some)}", flush=True)
+    return entries
+
+
+def table(instances: list[Instance], entries: list[dict]) -> str:
+    """Shares of the instances that are solved: by half, and by network."""
+    cases = sorted({entry["case"] for entry in entries})
+    instances = [instance for instance in instances if instance.case in cases]
+    groups = {
+        "tuning half": [i for i in instances if not i.held_out],
+        "held-out half": [i for i in instances if i.held_out],
+        "first found by others": [i for i in instances if not i.solved_by.startswith("ours")],
+        **{case: [i for i in instances if i.case == case] for case in cases},
+    }
+    headers = ["attack", "gradients on average"]
+    headers += [f"{name} ({len(group)})" for name, group in groups.items()]
+    rows = []
+    for attack in sorted({entry["attack"] for entry in entries}):
+        own = [entry for entry in entries if entry["attack"] == attack]
+        spent = sum(e["mean_gradients"] for e in own) / len(own)
+        cells = [_cell([_share(own, s, g) for s in _seeds(own)]) for g in groups.values()]
+        rows.append([attack, round(spent), *cells])
+    return markdown(headers, rows)
+
+
+def _seeds(entries: list[dict]) -> list[int]:
+    return sorted({entry["seed"] for entry in entries})
+
+
+def _share(entries: list[dict], seed: int, group: list[Instance]) -> float:
+    """Percent of the group that are solved."""
+    solved = {(e["case"], image) for e in entries if e["seed"] == seed for image in e["solved"]}
+    return 100 * sum((i.case, i.image) in solved for i in group) / len(group)
 
 
 def _cell(shares: list[float]) -> str:
     mean = sum(shares) / len(shares)
-    return f"{mean:.1f} % ({min(shares):.1f} to {max(shares):.1f})"
+    spread = f"{min(shares):.0f} to {max(shares):.0f}" if len(shares) > 1 else "one seed"
+    return f"{mean:.1f} % ({spread})"
 
 
 def main() -> None:
@@ -134,21 +151,34 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1600, help="build: none before was tuned on")
     parser.add_argument("--images", type=int, default=8400, help="build: images to look at")
     parser.add_argument("--candidates", type=int, default=200, help="build: of each network")
-    parser.add_argument("--attacks", nargs="+", default=["APGD-T", "AutoAttack", "ours"])
+    parser.add_argument("--attacks", nargs="*", default=["APGD-T", "AutoAttack", "ours"])
     parser.add_argument("--budget", type=int, default=50_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", type=Path, default=RESULTS / "hard_set.json")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--name", default="hard_set_results", help="of the files of a run")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--add", nargs="*", type=Path, default=[], help="JSON files of runs to put beside this one"
+    )
     options = parser.parse_args()
-    if options.command == "run":
+    known = []
+    if options.set.exists():
         known = [Instance(**entry) for entry in json.loads(options.set.read_text())["instances"]]
-        attack(known, options)
+    if options.command == "run":
+        entries = earlier(options.add) + attack(known, options)
+        parts = [
+            f"# Hard instances solved, {options.budget} gradients for each",
+            made_by(entries),
+            table(known, entries),
+        ]
+        write(options.name, "\n\n".join(parts) + "\n", {"results": entries}, options.out)
+        print(parts[-1])
         return
-    found: list[Instance] = []
+    found = [instance for instance in known if options.network not in instance.case]
     for case in hard_cases(options.network):
         found += build(case, options)
-        payload = {"machine": machine(options.device), "instances": [vars(i) for i in found]}
+        payload = {**origin(options.device), "instances": [vars(i) for i in found]}
         options.set.write_text(json.dumps(payload, indent=1) + "\n")
         print(len(found), "instances in", options.set, flush=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def save(name: str, title: str, table: str, data: Any, device: str, folder: Path
     """Print the table, and write it and the data behind it to `folder`."""
     command = " ".join(["python", *sys.argv])
     text = f"# {title}\n\nMade by `{command}` on {machine(device)}.\n\n{table}\n"
-    print(text)
+    print(text, flush=True)
     payload = {"command": command, "machine": machine(device), "results": data}
     write(name, text, payload, folder)
 
@@ -49,3 +50,19 @@ def write(name: str, text: str, payload: Any, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(text)
     (folder / f"{name}.json").write_text(json.dumps(payload, indent=1) + "\n")
+
+
+def origin(device: str) -> dict[str, str]:
+    """Where an entry comes from, of a page that holds those of several runs."""
+    return {"machine": machine(device), "command": shlex.join(sys.argv)}
+
+
+def made_by(entries: Sequence[dict[str, Any]]) -> str:
+    """What to say of entries that have an `origin`."""
+    lines = sorted({f"- `python {e['command']}` on {e['machine']}" for e in entries})
+    return "Made by\n\n" + "\n".join(lines)
+
+
+def earlier(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """The entries of pages that earlier runs wrote."""
+    return [entry for file in files for entry in json.loads(file.read_text())["results"]]

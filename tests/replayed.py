@@ -7,7 +7,15 @@ import torch
 
 import facetwalk as fw
 from facetwalk.objectives import CrossEntropy
-from facetwalk.solvers import ActivationDescent, Adam, Auto, Recombination, Sign
+from facetwalk.solvers import (
+    ActivationDescent,
+    Adagrad,
+    Adam,
+    Auto,
+    Recombination,
+    RmsProp,
+    Sign,
+)
 from facetwalk.zoo import random_network
 
 SOLVERS = {
@@ -16,6 +24,10 @@ SOLVERS = {
     "sign, momentum": Sign(steps=30, momentum=0.8),
     "activation descent": ActivationDescent(steps=40, refresh=7),
     "activation descent, exact": ActivationDescent(steps=40, normals="exact", momentum=0.5),
+    "adam": Adam(steps=30),
+    "adam, constant": Adam(steps=30, decay="constant", mean_decay=0.5, square_decay=0.9),
+    "adagrad": Adagrad(steps=30),
+    "rmsprop": RmsProp(steps=30, decay="cosine"),
     "recombination": Recombination(
         population=3,
         generations=4,
@@ -48,6 +60,23 @@ SOLVERS = {
         first=Sign(steps=12),
         inner=ActivationDescent(steps=12),
         polish=Adam(steps=10),
+    ),
+    "polished and finished": Recombination(
+        population=3,
+        generations=3,
+        epochs=2,
+        first=ActivationDescent(steps=12),
+        inner=ActivationDescent(steps=12, step_size=0.5),
+        polish=Adam(steps=12, step_size=0.2),
+        finish=Adam(steps=10, step_size=0.02, decay="cosine"),
+    ),
+    "adaptive generations": Recombination(
+        population=2,
+        generations=3,
+        first=RmsProp(steps=12),
+        inner=Adagrad(steps=12),
+        polish=RmsProp(steps=12, step_size=0.01),
+        finish=RmsProp(steps=12, step_size=0.01, square_decay=0.5),
     ),
     "auto": Auto(evaluations=200),
 }

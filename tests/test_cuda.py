@@ -10,7 +10,7 @@ from replayed import SOLVERS, asks_the_host, assert_same, every_solver
 from torch import nn
 
 import facetwalk as fw
-from facetwalk import solvers
+from facetwalk import loop, solvers
 from facetwalk.replay import Replay
 from facetwalk.solvers import ActivationDescent, Recombination, Sign
 from facetwalk.zoo import StackedNetworks, random_network
@@ -38,8 +38,8 @@ def test_results_and_random_numbers_are_those_of_the_cpu(solver):
 KINDS = ["linf", "l2", "l1", "box"]
 
 
-def problem(kind: str = "linf") -> fw.Problem:
-    return replayed.problem(kind, count=10, device="cuda")
+def problem(kind: str = "linf", count: int = 10) -> fw.Problem:
+    return replayed.problem(kind, count, device="cuda")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_each_problem_with_its_own_network(recordings, solver):
     assert all(recordings)
 
 
-def test_an_image_network(recordings):
+def image_problem() -> fw.Problem:
     with torch.random.fork_rng(devices=[0]):
         torch.manual_seed(0)
         net = nn.Sequential(
@@ -116,13 +116,16 @@ def test_an_image_network(recordings):
         images = torch.rand(20, 1, 12, 12)
     net = net.double().cuda().eval()
     space = fw.LinfBall(images, eps=0.1, bounds=(0, 1))
-    case = fw.Problem(net, fw.objectives.Margin(torch.arange(20) % 10), space)
-    plain, again = both(case, solver=SOLVERS["recombination"])
+    return fw.Problem(net, fw.objectives.Margin(torch.arange(20) % 10), space)
+
+
+def test_an_image_network(recordings):
+    plain, again = both(image_problem(), solver=SOLVERS["recombination"])
     torch.testing.assert_close(again.value, plain.value, rtol=1e-6, atol=1e-6)
     assert all(recordings)
 
 
-@pytest.mark.parametrize("name", ["sign", "activation descent", "recombination"])
+@pytest.mark.parametrize("name", ["sign", "activation descent", "adam", "recombination"])
 def test_steps_that_ask_the_host_are_taken_one_by_one(recordings, name):
     case = fw.Problem(problem().model, asks_the_host, problem().space)
     assert_same(*both(case, solver=SOLVERS[name]))
@@ -139,6 +142,29 @@ def test_what_is_recorded_serves_later_generations(recordings):
         problem(), solver=Recombination(population=2, generations=6, first=inner, inner=inner)
     )
     assert len(recordings) == 2
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_the_loop_does_not_wait_for_the_device(recordings, monkeypatch):
+    """Once the first round is recorded, the host runs ahead to the end of each round."""
+    case, inner = image_problem(), ActivationDescent(steps=12)
+    solver = Recombination(population=3, generations=4, first=inner, inner=inner)
+    fw.maximize(case, solver=solver)
+    recordings.clear()
+    run_round, rounds = loop._Chunk._run_round, []
+
+    def watched(chunk, solver, task, first):
+        rounds.append(first)
+        torch.cuda.set_sync_debug_mode("default" if first else "error")
+        try:
+            run_round(chunk, solver, task, first)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    monkeypatch.setattr(loop._Chunk, "_run_round", watched)
+    fw.maximize(case, solver=solver)
+    assert rounds == [True, False, False, False]
+    assert recordings == [True, True]
 
 
 def test_short_rounds_are_not_recorded(recordings):

@@ -241,6 +241,47 @@ class TestTrace:
         assert (trace.evaluations.diff() > 0).all()
 
 
+class TestRounds:
+    """What a solver begins a round with."""
+
+    def begun(self, speeds: list[float], **options) -> list[tuple[Any, ...]]:
+        seen = []
+
+        class Spy(Ramp):
+            def init(self, task, x):
+                seen.append((len(x),))
+                return Point(x)
+
+            def again(self, task, x, before, steps):
+                assert len(before.x) == len(x)
+                seen.append((len(x), before.x.unique().tolist(), steps))
+                return Point(torch.full_like(x, float(steps.stop)))
+
+        first, inner = Spy(steps=3), Spy(steps=4)
+        solver = Recombination(
+            population=2, generations=3, first=first, inner=inner, polish=Spy(steps=2), finish=first
+        )
+        fw.maximize(problem(speeds), solver=solver, x0=torch.zeros(len(speeds), 1), **options)
+        return seen
+
+    def test_later_ones_begin_with_what_the_one_before_ended_with(self):
+        first, *later = self.begun([1.0, 2.0])
+        assert first == (4,)
+        took = [range(3), range(3, 7), range(7, 11), range(11, 13)]
+        assert [steps for _, _, steps in later] == took
+        ends = [x for _, x, _ in later[1:]]
+        assert ends == [pytest.approx([end]) for end in (3 + 4 * STEP, 7 + 4 * STEP, 11 + 2 * STEP)]
+
+    def test_every_chunk_begins_anew(self):
+        rounds = self.begun([1.0, 2.0, 3.0], batch_size=4)
+        assert [len(seen) for seen in rounds] == [1, 3, 3, 3, 3] * 2
+        assert [rows for rows, *_ in rounds] == [4] * 5 + [2] * 5
+
+    def test_those_who_left_have_left_it_too(self):
+        rounds = self.begun([-1.0, 1.0, 1e-9, 2.0, -2.0], stop_at=5.0)
+        assert [rows for rows, *_ in rounds] == [10, 6, 6, 6, 6]
+
+
 class TestCallbacks:
     def test_numbers_of_problems_are_right_in_every_chunk(self):
         seen: dict[int, set[int]] = {}

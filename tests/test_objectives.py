@@ -25,7 +25,6 @@ from facetwalk.objectives import (
     TargetedMargin,
     as_objective,
 )
-from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 CLASSES = 6
@@ -417,89 +416,122 @@ class TestGuided:
 
     def test_it_knows_no_alternative(self):
         guided = Guided(Margin(LABELS), CrossEntropy(LABELS))
-        assert guided.alternative(LOGITS, Streams(torch.arange(5))) is guided
+        assert guided.alternative(LOGITS, torch.arange(5)) is guided
 
 
-def many(count: int, classes: int, seed: int = 5) -> tuple[Tensor, Tensor, Streams]:
-    """Logits, labels and streams of many rows."""
+def many(count: int, classes: int, seed: int = 5) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits, labels and turns of many rows."""
     labels = torch.arange(count) % classes
-    return draw(count, classes, seed=seed), labels, Streams(torch.arange(count))
+    return draw(count, classes, seed=seed), labels, torch.arange(count)
+
+
+def by_rank(logits: Tensor, labels: Tensor) -> list[list[int]]:
+    """The other classes of each row, likeliest first."""
+    return [
+        sorted((c for c in range(len(z)) if c != y), key=lambda c, z=z: -z[c])
+        for z, y in zip(logits.tolist(), labels.tolist(), strict=True)
+    ]
+
+
+CE, MARGIN = "cross-entropy", "margin"
+# fmt: off
+BETWEEN = {
+    2: [MARGIN, 0, 0, MARGIN, 0, 0, MARGIN, 0, 0, MARGIN,
+        0, 0, MARGIN, 0, 0, MARGIN, 0, 0, MARGIN, 0],
+    3: [MARGIN, 1, 0, MARGIN, 1, 0, MARGIN, 1, 0, MARGIN,
+        1, 0, MARGIN, 1, 0, MARGIN, 1, 0, MARGIN, 1],
+    4: [MARGIN, 1, 2, MARGIN, 0, 1, MARGIN, 2, 0, MARGIN,
+        1, 2, MARGIN, 0, 1, MARGIN, 2, 0, MARGIN, 1],
+    10: [MARGIN, 1, 2, MARGIN, 3, 4, MARGIN, 5, 6, MARGIN,
+         7, 8, MARGIN, 0, 1, MARGIN, 2, 3, MARGIN, 4],
+}
+# fmt: on
+"""By the number of classes: the odd turns from 1 to 39, a number being the rank of one class."""
+UNTARGETED = [
+    (kind, classes)
+    for kind in (CrossEntropy, Margin, DLR)
+    for classes in BETWEEN
+    if classes > 2 or kind is not DLR
+]
 
 
 class TestAlternatives:
     """What members of a population climb instead."""
 
-    @pytest.mark.parametrize("kind", [CrossEntropy, Margin, DLR])
-    @pytest.mark.parametrize("classes", [3, 4, 6, 12])
-    def test_targets_are_among_the_likeliest_other_classes(self, kind, classes):
-        logits, labels, random = many(4000, classes)
-        found = kind(labels).alternative(logits, random)
+    @pytest.mark.parametrize(("kind", "classes"), UNTARGETED)
+    def test_turns_are_those_written_out_here(self, kind, classes):
+        logits, labels, turn = many(41, classes)
+        found = kind(labels).alternative(logits, turn)
         assert isinstance(found, MixedLosses)
         assert torch.equal(found.labels, labels)
-        most = min(5, classes - 1)
-        ranks = []
-        for z, y, t in zip(logits.tolist(), labels.tolist(), found.targets.tolist(), strict=True):
-            others = sorted((c for c in range(classes) if c != y), key=lambda c: -z[c])
-            ranks.append(others.index(t))
-        counts = torch.tensor(ranks).bincount(minlength=most)
-        assert len(counts) == most
-        assert (counts / 4000 - 1 / most).abs().max() < 0.04
+        others, climbed = by_rank(logits, labels), []
+        for row, number in enumerate(found.kind.tolist()):
+            rank = others[row].index(found.targets[row].item())
+            climbed.append([CE, MARGIN, rank][number])
+        assert climbed[::2] == [CE] * 21
+        assert climbed[1::2] == BETWEEN[classes]
 
-    @pytest.mark.parametrize("kind", [CrossEntropy, Margin, DLR])
-    def test_half_of_the_rows_climb_the_cross_entropy(self, kind):
-        logits, labels, random = many(4000, 5)
-        kinds = kind(labels).alternative(logits, random).kind
-        shares = kinds.bincount(minlength=3) / 4000
-        assert shares.tolist() == pytest.approx([0.5, 0.3, 0.2], abs=0.04)
+    @pytest.mark.parametrize(("kind", "classes"), UNTARGETED)
+    def test_scores_are_those_of_the_turn(self, kind, classes):
+        logits, labels, turn = many(41, classes)
+        scores = kind(labels).alternative(logits, turn)(logits).tolist()
+        others = by_rank(logits, labels)
+        for row, (z, y) in enumerate(zip(logits.tolist(), labels.tolist(), strict=True)):
+            climbed = BETWEEN[classes][row // 2] if row % 2 else CE
+            if climbed == CE:
+                expected = cross_entropy(z, y)
+            elif climbed == MARGIN:
+                expected = margin(z, y)
+            else:
+                expected = z[others[row][climbed]] - z[y]
+            assert scores[row] == pytest.approx(expected)
 
-    @pytest.mark.parametrize("kind", [CrossEntropy, Margin])
-    def test_with_two_classes_the_target_is_the_other_one(self, kind):
-        logits, labels, random = many(50, 2)
-        found = kind(labels).alternative(logits, random)
-        assert torch.equal(found.targets, 1 - labels)
-        margins = Margin(labels)(logits)
-        expected = torch.where(found.kind == 0, CrossEntropy(labels)(logits), margins)
-        torch.testing.assert_close(found(logits), expected)
-        assert found.check(logits) is None
+    @pytest.mark.parametrize("classes", [2, 3, 4, 6, 12])
+    def test_every_other_class_gets_its_turn_as_often(self, classes):
+        turns = 3 * 2 * (classes - 1)
+        logits = draw(1, classes).expand(turns, -1)
+        labels = torch.full((turns,), classes - 1)
+        found = Margin(labels).alternative(logits, 1000 * turns + torch.arange(turns))
+        one = found.targets[found.kind == 2]
+        assert one.bincount(minlength=classes).tolist() == [2] * (classes - 1) + [0]
 
     @pytest.mark.parametrize("kind", [TargetedCrossEntropy, TargetedMargin, TargetedDLR])
-    def test_targeted_ones_keep_their_goal(self, kind):
-        logits, labels, random = many(4000, 5)
+    def test_targeted_ones_keep_their_goal_and_take_turns(self, kind):
+        logits, labels, turn = many(41, 5)
         targets = (labels + 1) % 5
         goal = targets if kind is TargetedDLR else labels
-        found = classify(kind, labels, targets).alternative(logits, random)
+        found = classify(kind, labels, targets).alternative(logits, turn)
         assert isinstance(found, MixedTargetedLosses)
         assert torch.equal(found.labels, goal)
-        assert found.kind.double().mean().item() == pytest.approx(0.5, abs=0.04)
-        expected = torch.where(
-            found.kind == 0, -F.cross_entropy(logits, goal, reduction="none"), -Margin(goal)(logits)
-        )
-        torch.testing.assert_close(found(logits), expected)
+        scores = found(logits).tolist()
+        for row, (z, y) in enumerate(zip(logits.tolist(), goal.tolist(), strict=True)):
+            expected = -margin(z, y) if row % 2 else -cross_entropy(z, y)
+            assert scores[row] == pytest.approx(expected)
 
     @every_classification
     def test_one_label_serves_every_row(self, kind, by_hand):
-        logits, _, random = many(20, 5)
-        one = classify(kind, torch.tensor([3]), torch.tensor([1])).alternative(logits, random)
+        logits, _, turn = many(20, 5)
+        one = classify(kind, torch.tensor([3]), torch.tensor([1])).alternative(logits, turn)
         threes, ones = torch.full((20,), 3), torch.full((20,), 1)
-        each = classify(kind, threes, ones).alternative(logits, random)
+        each = classify(kind, threes, ones).alternative(logits, turn)
         assert one.count == each.count == 20
         assert torch.equal(one(logits), each(logits))
 
     @every_classification
-    def test_each_rows_depends_on_its_own_stream_alone(self, kind, by_hand):
-        logits, labels, random = many(30, 6)
+    def test_each_rows_depends_on_its_own_turn_alone(self, kind, by_hand):
+        logits, labels, turn = many(30, 6)
         objective = classify(kind, labels, (labels + 1) % 6)
-        together = objective.alternative(logits, random)(logits)
-        for row in ([4], [29, 3]):
+        together = objective.alternative(logits, turn)(logits)
+        for row in ([4], [29, 3], [7, 7, 0]):
             index = torch.tensor(row)
-            alone = objective.select(index).alternative(logits[index], Streams(random.keys[index]))
+            alone = objective.select(index).alternative(logits[index], turn[index])
             torch.testing.assert_close(alone(logits[index]), together[index])
-        other = objective.alternative(logits, random.fold(1))(logits)
-        assert not torch.equal(other, together)
+        other = objective.alternative(logits, turn + 1)(logits)
+        assert not torch.isclose(other, together).any()
 
     @pytest.mark.parametrize(
         ("objective", "outputs"),
         [SHARED["Output"], SHARED["Custom"], PER_PROBLEM["Distance"], PER_PROBLEM["Linear"]],
     )
     def test_other_objectives_know_none(self, objective, outputs):
-        assert objective.alternative(outputs, Streams(torch.arange(5))) is objective
+        assert objective.alternative(outputs, torch.arange(5)) is objective

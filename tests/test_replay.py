@@ -22,7 +22,15 @@ from torch.utils._pytree import tree_leaves
 import facetwalk as fw
 from facetwalk import loop, replay
 from facetwalk.objectives import CrossEntropy, Margin, Output
-from facetwalk.solvers import ActivationDescent, Adam, Recombination, ScheduledSolver, Sign
+from facetwalk.solvers import (
+    ActivationDescent,
+    Adagrad,
+    Adam,
+    Recombination,
+    RmsProp,
+    ScheduledSolver,
+    Sign,
+)
 from facetwalk.zoo import StackedNetworks, random_network
 
 NEEDS_THE_HOST = {
@@ -123,7 +131,14 @@ def test_starts_and_chunks(graphs, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["sign, momentum", "activation descent", "one solver for all generations", "polished"],
+    [
+        "sign, momentum",
+        "activation descent",
+        "adam",
+        "one solver for all generations",
+        "polished",
+        "polished and finished",
+    ],
 )
 def test_problems_that_leave(graphs, name):
     """A recording goes on with rows that are done until few are left, and changes nothing."""
@@ -159,9 +174,29 @@ def test_what_is_recorded_serves_later_generations(graphs):
     assert graphs.replayed == 6 * 15
 
 
+@pytest.mark.parametrize(
+    ("finish", "recorded"),
+    [
+        (Adam(steps=15, step_size=0.02), 1),
+        (Adam(steps=11, step_size=0.2, decay="cosine"), 1),
+        (Adam(steps=15, mean_decay=0.5), 2),
+        (Adam(steps=15, square_decay=0.9), 2),
+        (RmsProp(steps=15), 2),
+    ],
+)
+def test_what_is_recorded_of_a_polish_serves_its_like(graphs, finish, recorded):
+    inner, polish = Sign(steps=15), Adam(steps=12, step_size=0.2)
+    solver = Recombination(
+        population=2, generations=2, first=inner, inner=inner, polish=polish, finish=finish
+    )
+    assert_same(*both(problem(), solver=solver))
+    assert graphs.recorded == 1 + recorded
+    assert graphs.replayed == 15 + 15 + 12 + finish.steps
+
+
 def test_steps_that_ask_the_host_are_taken_one_by_one(graphs):
     own = fw.Problem(problem().model, asks_the_host, problem().space)
-    for name in ("sign", "activation descent", "recombination"):
+    for name in ("sign", "activation descent", "adam", "recombination", "polished and finished"):
         assert_same(*both(own, solver=SOLVERS[name]))
     assert graphs.recorded > 0
     assert graphs.replayed == 0
@@ -175,6 +210,6 @@ def test_callbacks_see_every_step(graphs):
     assert graphs.replayed == 0
 
 
-@pytest.mark.parametrize("solver", [Sign(), ActivationDescent(), Adam()])
+@pytest.mark.parametrize("solver", [Sign(), ActivationDescent(), Adam(), Adagrad(), RmsProp()])
 def test_nothing_is_replayed_on_a_cpu(solver):
     assert not replay.can_replay(solver, torch.zeros(1, 2))

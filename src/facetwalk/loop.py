@@ -18,8 +18,8 @@ _CHECK_EVERY = 5
 """Steps between two checks of which problems have reached their threshold."""
 _LOOK_EVERY = 25
 """Steps between two looks from the host at a GPU: a look waits for it."""
-_LAST_ROUND_AT = 0.85
-"""Share of the time after which, where there is a deadline, the last round begins."""
+_CLOSING_AT = 0.85
+"""Share of the time after which, where there is a deadline, the closing rounds begin."""
 _SHRINK_AT = 0.7
 """A recorded step goes on with problems that are done until so few rows are left at work."""
 
@@ -107,9 +107,10 @@ class Record:
     def count(self, rows: Rows, passes: Passes) -> None:
         """Add the passes that rows took since they were last counted."""
         since, rows.counted = passes.since(rows.counted), replace(passes)
-        at_work = ~self.finished[rows.problem]
-        taken = torch.tensor(astuple(since), device=at_work.device)
-        self.passes.index_add_(0, rows.problem, at_work[:, None] * taken)
+        at_work = (~self.finished[rows.problem]).long()
+        members = torch.zeros_like(self.passes[:, 0]).index_add_(0, rows.problem, at_work)
+        for kind, taken in enumerate(astuple(since)):
+            self.passes[:, kind] += taken * members
 
     def check(self) -> None:
         """Note which problems have reached their threshold."""
@@ -163,8 +164,8 @@ class Watch:
         self.cancelled |= any(answer is True for answer in answers)
 
     def nearly_over(self) -> bool:
-        """Whether it is time for the last round."""
-        return time.perf_counter() > self.began + _LAST_ROUND_AT * (self.deadline - self.began)
+        """Whether it is time for the closing rounds."""
+        return time.perf_counter() > self.began + _CLOSING_AT * (self.deadline - self.began)
 
     def over(self) -> bool:
         """Whether the work on this chunk has to end."""
@@ -202,24 +203,27 @@ class _Chunk:
         self.runner: _Eager | Replay | None = None
         self.rows = rows
         self.taken = 0
+        self.last_round = range(0)
 
     def run(self) -> None:
         memory = None
         rounds = self.method.rounds
         for number, solver in enumerate(rounds):
-            if 0 < number < len(rounds) - 1 and self.watch.nearly_over():
+            if 0 < number < len(rounds) - self.method.closing and self.watch.nearly_over():
                 self.watch.late = True
                 continue
             task, x = self.method.begin(self.task, self.rows, memory, number)
             lowest = torch.full_like(self.rows.best, -torch.inf)
             self.rows = replace(self.rows, best_x=x, best=lowest)
+            began = self.taken
             self._run_round(solver, task, first=number == 0)
+            self.last_round = range(began, self.taken)
             if not len(self.rows.best) or self.watch.over():
                 return
             memory = self.method.learn(memory, self.rows, number)
 
     def _run_round(self, solver: Solver, task: Task, first: bool) -> None:
-        runner = self.runner = self._runner(solver, task, solver.init(task, self.rows.best_x))
+        runner = self.runner = self._runner(solver, task, self._state(solver, task))
         for t in range(solver.steps):
             runner.step(t)
             self.rows = runner.rows
@@ -240,6 +244,11 @@ class _Chunk:
         self.record.note_trace(self.rows, self.taken - 1)
         self._settle()
         self._let_finished_leave()
+
+    def _state(self, solver: Solver, task: Task) -> Any:
+        if self.runner is None:
+            return solver.init(task, self.rows.best_x)
+        return solver.again(task, self.rows.best_x, self.runner.state, self.last_round)
 
     def _runner(self, solver: Solver, task: Task, state: Any) -> _Eager | Replay:
         if not can_replay(solver, state.x) or self.watch.callbacks:

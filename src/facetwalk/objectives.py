@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from facetwalk.batching import move, take_rows
-from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 
@@ -31,11 +30,12 @@ class Objective(ABC):
     def check(self, outputs: Tensor) -> None:  # noqa: B027 - most objectives score anything
         """Raise `InputError` where this objective cannot score such outputs."""
 
-    def alternative(self, outputs: Any, random: Streams) -> Objective:
+    def alternative(self, outputs: Any, turn: Tensor) -> Objective:
         """Another objective for each row to climb, which may lead where this one's does not.
 
-        `outputs` are those of points near which rows start; `random` has a stream a row. An
-        objective that knows no other gives itself.
+        `outputs` are those of points near which rows start; `turn`, int64 `(B,)`, counts the
+        members of a row's population, generation after generation. An objective that knows no
+        other gives itself.
         """
         return self
 
@@ -147,13 +147,15 @@ class _Classes(Objective):
 class _Untargeted(_Classes):
     """Away from the true labels."""
 
-    def alternative(self, outputs: Any, random: Streams) -> Objective:
-        """Cross-entropy for half of the rows; the margin to all or to one class for the others."""
-        others = min(_LIKELY_CLASSES, outputs.shape[1] - 1)
-        likely = _without(outputs, self.labels).topk(others, dim=1).indices
-        rank = (random.fold(0).uniform(()) * others).long()
+    def alternative(self, outputs: Any, turn: Tensor) -> Objective:
+        """The cross-entropy every other turn. Of the turns between, one in three the margin and
+        two the margin of a single class: the second likeliest, the third, and so on.
+        """
+        between = turn // 2
+        kind = torch.where(turn % 2 == 0, 0, torch.where(between % 3 == 0, 1, 2))
+        likely = _without(outputs, self.labels).argsort(dim=1, descending=True, stable=True)
+        rank = (between - between // 3) % (outputs.shape[1] - 1)
         target = likely.gather(1, rank[:, None]).squeeze(1)
-        kind = torch.bucketize(random.fold(1).uniform(()), _KIND_SHARES.to(outputs.device))
         return MixedLosses(self.labels.expand(len(outputs)), target, kind)
 
 
@@ -161,15 +163,10 @@ class _Untargeted(_Classes):
 class _Targeted(_Classes):
     """Towards given classes."""
 
-    def alternative(self, outputs: Any, random: Streams) -> Objective:
-        """Cross-entropy for half of the rows, the margin for the others."""
+    def alternative(self, outputs: Any, turn: Tensor) -> Objective:
+        """The cross-entropy and the margin in turn."""
         goal = getattr(self, "targets", self.labels).expand(len(outputs))
-        return MixedTargetedLosses(goal, (random.uniform(()) < 0.5).long())
-
-
-_LIKELY_CLASSES = 5
-_KIND_SHARES = torch.tensor([0.5, 0.8])
-"""Up to the first: cross-entropy; up to the second: margin; then: margin to one class."""
+        return MixedTargetedLosses(goal, turn % 2)
 
 
 def _check_logits(outputs: Tensor) -> None:

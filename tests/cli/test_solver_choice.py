@@ -41,7 +41,17 @@ def test_a_solver_within_a_solver_is_chosen_by_name():
     assert make_solver(SolverOptions("recombination", settings=settings)) == Recombination(
         inner=Sign(steps=25), polish=Adam(step_size=0.02)
     )
-    assert make_solver(SolverOptions("recombination", settings=["polish=none"])) == Recombination()
+    for nothing in ("polish=none", "finish=none"):
+        assert make_solver(SolverOptions("recombination", settings=[nothing])) == Recombination()
+
+
+def test_there_may_be_two_last_rounds_or_the_second_alone():
+    polish, finish = ["polish=adam", "polish.steps=9"], ["finish.steps=7", "finish=adam"]
+    for settings, solver in [
+        (polish + finish, Recombination(polish=Adam(steps=9), finish=Adam(steps=7))),
+        (finish, Recombination(finish=Adam(steps=7))),
+    ]:
+        assert make_solver(SolverOptions("recombination", settings=settings)) == solver
 
 
 def test_steps_and_settings_are_set():
@@ -90,6 +100,8 @@ def test_settings_come_after_preset_and_experiment():
                 ("inner=auto", "inner cannot be set: 'auto' is not one of gd, adam"),
                 ("stepper.steps=1", "Recombination has no solver 'stepper' whose fields to set"),
                 ("polish.steps=1", "Recombination has no solver 'polish' whose fields to set"),
+                ("finish.steps=1", "Recombination has no solver 'finish' whose fields to set"),
+                ("finish=auto", "finish cannot be set: 'auto' is not"),
                 ("inner.speed=1", "ActivationDescent has no field 'speed' to set"),
                 ("inner.=1", "ActivationDescent has no field '' to set"),
                 ("inner.steps.x=1", "ActivationDescent has no solver 'steps'"),

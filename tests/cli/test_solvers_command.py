@@ -47,7 +47,8 @@ def test_solvers_within_a_solver_are_shown_with_their_settings(run, read_json, t
     assert printed.startswith("recombination\n")
     inner = Recombination().inner
     assert f"inner = ActivationDescent(steps={inner.steps}, step_size=0.5)  (a solver)" in printed
-    assert "polish = none  (a solver | none)" in printed
+    for last in ("polish", "finish"):
+        assert f"{last} = none  (a solver | none)" in printed
     (recombination,) = read_json(tmp_path / "out.json")["solvers"]
     shown = {field["name"]: field for field in recombination["fields"]}
     assert shown["inner"]["default"]["name"] == "activation-descent"

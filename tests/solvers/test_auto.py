@@ -14,7 +14,7 @@ import facetwalk as fw
 from facetwalk.models import PerProblemModel
 from facetwalk.objectives import Margin, Output
 from facetwalk.sites import discover
-from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign
+from facetwalk.solvers import ActivationDescent, Adam, Auto, Method, Recombination, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
 BOX = fw.Box(-1, 1, shape=(3,))
@@ -83,7 +83,7 @@ def test_small_budgets_are_one_run_and_large_ones_populations():
     assert large.inner.step_size < large.first.step_size
 
 
-@pytest.mark.parametrize(("to_the_last_digit", "rounds"), [(True, 6), (False, 24)])
+@pytest.mark.parametrize(("to_the_last_digit", "rounds"), [(True, 5), (False, 24)])
 def test_a_large_budget_is_spent_on_populations_after_one_another(to_the_last_digit, rounds):
     def plan(budget: int) -> Recombination:
         return Auto(evaluations=budget).plan(to_the_last_digit=to_the_last_digit)
@@ -94,11 +94,43 @@ def test_a_large_budget_is_spent_on_populations_after_one_another(to_the_last_di
         assert plan(budget).generations == pytest.approx(rounds, rel=0.4)
 
 
+@pytest.mark.parametrize(
+    ("budget", "population", "polish", "finish"),
+    [
+        (160, 4, 5, 5),
+        (600, 4, 18, 19),
+        (1000, 4, 31, 31),
+        (5000, 9, 69, 69),
+        (10_000, 13, 96, 96),
+        (30_000, 22, 100, 100),
+        (10**6, 129, 100, 100),
+    ],
+)
+@pytest.mark.parametrize("relus", [True, False])
+def test_to_the_last_digit_a_quarter_is_spent_on_ever_smaller_steps(
+    budget, population, polish, finish, relus
+):
+    plan = Auto(evaluations=budget).plan(relus)
+    assert isinstance(plan, Recombination)
+    assert plan.population == population
+    assert plan.polish == Adam(steps=polish, step_size=0.2)
+    assert plan.finish == Adam(steps=finish, step_size=0.02)
+    assert plan.rounds[-2:] == (plan.polish, plan.finish)
+
+
+def test_a_small_budget_leaves_nothing_to_polish():
+    for budget in (20, 50, 79, 150):
+        plan = Auto(evaluations=budget).plan()
+        assert isinstance(plan, Recombination)
+        assert plan.polish is plan.finish is None
+
+
 def test_the_last_digits_are_not_sought_where_a_threshold_is_asked_for():
     problem = fw.Problem(tiny(), Output(0), BOX)
-    assert fw.maximize(problem, evaluations=600).solver.polish is not None
+    digits = fw.maximize(problem, evaluations=600).solver
+    assert None not in (digits.polish, digits.finish)
     threshold = fw.maximize(problem, evaluations=600, stop_at=1e9)
-    assert threshold.solver.polish is None
+    assert threshold.solver.polish is threshold.solver.finish is None
     assert 540 <= threshold.evaluations.backward.item() <= 600
     for budget in (200, 999, 5000):
         plan = Auto(evaluations=budget).plan(to_the_last_digit=False)

@@ -104,6 +104,20 @@ class TestChildren:
         shares = (points[1][0][:, None] == elites).double().mean((0, 2))
         assert shares.tolist() == pytest.approx([1 / 3] * 3, abs=0.06)
 
+    @pytest.mark.parametrize("redrawn", [0.0, 0.2, 0.5, 0.8])
+    def test_each_child_has_equal_shares_of_both_parents_in_what_is_not_redrawn(self, redrawn):
+        """Of k coordinates kept, those of one parent are binomial: their variance is k / 4."""
+        settings = {"population": 3000, "generations": 2, "elites": 2, "redrawn": redrawn}
+        points, values, _ = bred(fw.Box(-1, 3, shape=(8,)), **settings)
+        one, other = points[0][0][values[0][0].argsort(descending=True)[:2]]
+        from_one, from_other = (points[1][0] == one).sum(1), (points[1][0] == other).sum(1)
+        kept = from_one + from_other
+        assert kept.double().mean().item() == pytest.approx(8 * (1 - redrawn), abs=0.2)
+        some = kept > 0
+        spread = (from_one - from_other)[some].square() / kept[some]
+        assert spread.mean().item() == pytest.approx(1, abs=0.15)
+        assert (from_one.sum() / kept.sum()).item() == pytest.approx(0.5, abs=0.02)
+
     def test_in_a_linf_ball_they_are_the_parents_up_to_rounding(self):
         settings = {"population": 12, "generations": 2, "elites": 12, "redrawn": 0}
         points, _, _ = bred(spaces(3)["linf"], **settings)
@@ -130,13 +144,17 @@ class TestChildren:
         everything = torch.cat([generation[0] for generation in points])[1:]
         assert len(everything[:, 0].unique()) > 0.99 * len(everything)
 
-    @pytest.mark.parametrize(("share", "of_eight"), [(0.0, 0.0), (0.01, 1 / 8), (0.4, 0.4)])
+    @pytest.mark.parametrize(
+        ("share", "of_eight"), [(0.0, 0.0), (0.01, 1 / 8), (0.4, 0.4), (0.5, 0.5), (0.9, 0.9)]
+    )
     def test_some_coordinates_are_drawn_anew(self, share, of_eight):
         points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=500, generations=2, redrawn=share)
         old, new = points[0][0], points[1][0]
         drawn = ~(new[:, None] == old).any(1)
         assert drawn.double().mean().item() == pytest.approx(of_eight, abs=0.04)
         assert not drawn.all()
+        if share:
+            assert kstest((new[drawn].numpy() + 1) / 4, "uniform").pvalue > 1e-3
 
     def test_generations_and_members_differ(self):
         points, _, _ = bred(fw.Box(-1, 3, shape=(8,)), population=8, generations=4)
@@ -225,47 +243,111 @@ def test_any_solver_can_improve_the_members(name):
         assert solver.evaluations == each // 2
 
 
+@dataclass
+class LastRounds:
+    """Rounds of 4 steps in three generations, and last rounds of 5, of three problems."""
+
+    starts: dict[int, Tensor]
+    """Where the rows are at steps 13 and 18, in which last rounds begin."""
+    found: list[tuple[Tensor, Tensor]]
+    """The best points of the rows of each round, and their values."""
+    memory: list[Any]
+    """What was known after each round."""
+    result: fw.Result
+
+
+def last_rounds(population: int, elites: int, **last: Solver) -> LastRounds:
+    starts, found, memory = {}, [], []
+
+    class Spy(Recombination):
+        def learn(self, known, rows, number):
+            found.append(
+                (
+                    rows.best_x.unflatten(0, (3, population)).clone(),
+                    rows.best.unflatten(0, (3, population)).clone(),
+                )
+            )
+            memory.append(super().learn(known, rows, number))
+            return memory[-1]
+
+    def watch(step: fw.Step) -> None:
+        if step.step in (13, 18):
+            starts[step.step] = step.x.unflatten(0, (3, population))
+
+    solver = Spy(
+        population=population,
+        generations=3,
+        elites=elites,
+        first=Sign(steps=4),
+        inner=Sign(steps=4, step_size=0.3),
+        **last,
+    )
+    problem = fw.Problem(NET, Margin(torch.tensor([0, 1, 2])), spaces(3)["linf"])
+    return LastRounds(starts, found, memory, fw.maximize(problem, solver=solver, callback=watch))
+
+
+sizes = pytest.mark.parametrize(("population", "elites"), [(4, 6), (4, 4), (5, 2)])
+
+
 class TestPolish:
-    """A last round in which the best points themselves are improved."""
+    """Last rounds in which the best points themselves are improved."""
 
-    def polished(self, population: int, elites: int, **options) -> tuple[list[Tensor], Any]:
-        starts, memory = [], []
+    POLISH, FINISH = Sign(steps=5, step_size=0.3), Sign(steps=5, step_size=0.01)
 
-        class Spy(Recombination):
-            def learn(self, known, rows, number):
-                memory.append(super().learn(known, rows, number))
-                return memory[-1]
-
-        solver = Spy(
-            population=population,
-            generations=3,
-            elites=elites,
-            first=Sign(steps=4),
-            inner=Sign(steps=4, step_size=0.3),
-            polish=Sign(steps=5, step_size=0.01),
-        )
-        problem = fw.Problem(NET, Margin(torch.tensor([0, 1, 2])), spaces(3)["linf"])
-        result = fw.maximize(
-            problem,
-            solver=solver,
-            callback=lambda step: starts.append(step.x) if step.step == 13 else None,
-            **options,
-        )
-        return [memory[2].elites.x, memory[2].elites.value, starts[0]], result
-
-    @pytest.mark.parametrize(("population", "elites"), [(4, 6), (4, 4), (5, 2)])
-    def test_it_starts_from_the_elites_best_first(self, population, elites):
-        (x, _, starts), _ = self.polished(population, elites)
-        members = starts.unflatten(0, (3, population))
+    @sizes
+    @pytest.mark.parametrize("name", ["polish", "finish"])
+    def test_it_starts_from_the_elites_best_first(self, population, elites, name):
+        rounds = last_rounds(population, elites, **{name: self.FINISH})
+        x = rounds.memory[2].elites.x
         for i in range(population):
-            assert torch.equal(members[:, i], x[:, i % elites])
+            assert torch.equal(rounds.starts[13][:, i], x[:, i % elites])
+        assert list(rounds.starts) == [13]
 
-    def test_it_climbs_the_objective_itself(self):
-        (x, _, _), result = self.polished(4, 4)
-        assert (result.value >= Margin(torch.tensor([0, 1, 2]))(NET(x[:, 0]))).all()
-        assert result.evaluations.backward.tolist() == [4 * (4 + 2 * 4 + 5)] * 3
-        assert len(result.solver.rounds) == 4
-        assert result.solver.steps == 17
+    @pytest.mark.parametrize("last", [("polish",), ("finish",), ("polish", "finish")])
+    def test_it_climbs_the_objective_itself(self, last):
+        rounds = last_rounds(4, 4, **dict.fromkeys(last, self.FINISH))
+        known = rounds.memory[2].elites.x[:, 0]
+        result = rounds.result
+        assert (result.value >= Margin(torch.tensor([0, 1, 2]))(NET(known))).all()
+        assert result.solver.steps == 12 + 5 * len(last)
+        assert len(result.solver.rounds) == 3 + len(last)
+        assert result.evaluations.backward.tolist() == [4 * result.solver.steps] * 3
+
+    @sizes
+    def test_the_finish_starts_from_what_the_polish_made_of_them_best_first(
+        self, population, elites
+    ):
+        rounds = last_rounds(population, elites, polish=self.POLISH, finish=self.FINISH)
+        assert list(rounds.starts) == [13, 18]
+        polished, value = rounds.found[3]
+        moved = False
+        for b in range(3):
+            order = sorted(range(population), key=lambda i: -value[b, i].item())
+            assert torch.equal(rounds.starts[18][b], polished[b, order])
+            moved |= not torch.equal(rounds.starts[18][b], rounds.starts[13][b])
+        assert moved
+
+    @sizes
+    def test_after_the_polish_what_it_made_is_all_that_is_known(self, population, elites):
+        rounds = last_rounds(population, elites, polish=self.POLISH, finish=self.FINISH)
+        for number in (3, 4):
+            x, value = rounds.found[number]
+            known = rounds.memory[number]
+            assert known.elites.value.shape == (3, population)
+            assert known.champions.value.shape == (3, 0)
+            assert torch.equal(known.elites.value, value.sort(descending=True).values)
+            for b in range(3):
+                assert torch.equal(known.elites.x[b].unique(dim=0), x[b].unique(dim=0))
+                objective = Margin(torch.tensor([b]))(NET(known.elites.x[b]))
+                torch.testing.assert_close(known.elites.value[b], objective.detach())
+
+    def test_nothing_is_lost_from_round_to_round(self):
+        rounds = last_rounds(4, 6, polish=self.POLISH, finish=self.FINISH)
+        best = torch.stack([value.amax(1) for _, value in rounds.found])
+        known = [memory.elites.value[:, 0] for memory in rounds.memory]
+        torch.testing.assert_close(torch.stack(known), best.cummax(0).values)
+        torch.testing.assert_close(rounds.result.value, best[-1])
+        assert (best[3:] >= best[2]).all()
 
     def test_digits_are_gained(self):
         """Of a concave function whose best value is zero, at a point that signs step over."""
@@ -279,10 +361,14 @@ class TestPolish:
             population=3, generations=2, first=Sign(steps=20), inner=Sign(steps=20), mixed=False
         )
         polished = replace(plain, polish=solvers.Adam(steps=60, step_size=0.02))
+        finished = replace(polished, finish=solvers.Adam(steps=60, step_size=0.002))
         problem = fw.Problem(net, Output(0), fw.Box(-1, 1, shape=(4,)))
-        rough, fine = (fw.maximize(problem, solver=s).value.item() for s in (plain, polished))
+        rough, fine, finest = (
+            fw.maximize(problem, solver=s).value.item() for s in (plain, polished, finished)
+        )
         assert rough < -0.005
-        assert -0.002 < fine <= 0
+        assert -0.002 < fine < finest <= 0
+        assert finest > -0.0002
 
 
 class TestEpochs:
@@ -312,8 +398,9 @@ class TestEpochs:
         torch.testing.assert_close(result.value, torch.cat(values, 1).amax(1))
 
     @pytest.mark.parametrize("population", [3, 5, 9])
-    def test_the_best_two_of_each_epoch_and_the_last_elites_are_polished(self, population):
-        settings = self.SETTINGS | {"population": population, "polish": Still()}
+    @pytest.mark.parametrize("name", ["polish", "finish"])
+    def test_the_best_two_of_each_epoch_and_the_last_elites_are_polished(self, population, name):
+        settings = self.SETTINGS | {"population": population, name: Still()}
         points, values, _ = bred(spaces(3)["box"], **settings, elites=4)
         polished = points[9]
         for b in range(3):
@@ -326,26 +413,37 @@ class TestEpochs:
             for i, member in enumerate(polished[b]):
                 assert torch.equal(member, candidates[order[i % len(order)]])
 
-    def test_a_deadline_skips_to_the_polish_of_what_was_found(self):
-        found = []
-        solver = Recombination(
+    @pytest.mark.parametrize("last", [("polish",), ("finish",), ("polish", "finish")])
+    def test_a_deadline_skips_to_the_last_rounds_from_the_best_that_was_found(self, last):
+        found, began = [], []
+
+        class Noted(Sign):
+            def init(self, task, x):
+                began.append((self.step_size, x.unflatten(0, (2, 3))))
+                return super().init(task, x)
+
+        class Spy(Recombination):
+            def learn(self, memory, rows, number):
+                found.append(rows.best.unflatten(0, (2, 3)).amax(1))
+                return super().learn(memory, rows, number)
+
+        sizes = {"polish": 1e-5, "finish": 1e-6}
+        solver = Spy(
             population=3,
             generations=3,
-            epochs=10_000,
+            epochs=2000,
             first=Sign(steps=2),
             inner=Sign(steps=2),
-            polish=Sign(steps=5, step_size=1e-6),
+            **{name: Noted(steps=5, step_size=sizes[name]) for name in last},
         )
         problem = fw.Problem(NET, Output(0), spaces(2)["box"])
-        result = fw.maximize(
-            problem,
-            solver=solver,
-            seconds=0.3,
-            callback=lambda step: found.append(step.best.unflatten(0, (2, 3)).amax(1)),
-        )
-        assert len(found) < solver.steps
-        assert (result.value >= torch.stack(found).amax(0)).all()
-        assert (found[-1] >= torch.stack(found).amax(0) - 1e-3).all()
+        result = fw.maximize(problem, solver=solver, seconds=1.0)
+        assert 1 < len(found) < len(solver.rounds)
+        assert [size for size, _ in began] == [sizes[name] for name in last]
+        value = NET(began[0][1].flatten(0, 1))[:, 0].detach().unflatten(0, (2, 3))
+        torch.testing.assert_close(value[:, 0], torch.stack(found[: -len(last)]).amax(0))
+        assert (value.diff(dim=1) <= 1e-12).all()
+        assert (result.value >= value[:, 0]).all()
 
 
 def tents(blocks: int) -> nn.Sequential:
@@ -574,7 +672,63 @@ class TestWhatMembersClimb:
             assert torch.equal(seen.guide.labels, torch.tensor([0, 1, 2]).repeat_interleave(40))
             assert set(seen.guide.kind.tolist()) == {0, 1}
 
-    def test_the_polish_climbs_the_objective_itself(self):
+    @pytest.mark.parametrize("population", [1, 4, 5])
+    @pytest.mark.parametrize("kind", [Margin, TargetedMargin])
+    def test_turns_go_on_from_member_to_member_and_from_round_to_round(self, population, kind):
+        """Kinds repeat after six turns; single classes by rank: 1, 2, 0, 1, 2, 0, ..."""
+        begun = []
+
+        class Spy(Sign):
+            def init(self, task, x):
+                begun.append((task.objective.guide, x))
+                return super().init(task, x)
+
+        solver = Recombination(
+            population=population, generations=3, epochs=3, first=Spy(steps=2), inner=Spy(steps=2)
+        )
+        labels = torch.tensor([0, 1, 2])
+        problem = fw.Problem(NET, kind(labels), spaces(3)["linf"])
+        fw.maximize(problem, solver=solver, starts=2, batch_size=4 * population)
+        assert len(begun) == 2 * 9
+        one_class = [1, 2, 0]
+        for chunk, families in enumerate(([0, 0, 1, 1], [2, 2])):
+            turn = ones = 0
+            for guide, x in begun[9 * chunk : 9 * (chunk + 1)]:
+                kinds, leaders = guide.kind.unflatten(0, (-1, population)), x[::population]
+                logits = NET(leaders).tolist()
+                for m in range(population):
+                    expected = [0, 1, 0, 2, 0, 2] if kind is Margin else [0, 1]
+                    now = expected[turn % len(expected)]
+                    assert kinds[:, m].tolist() == [now] * len(families)
+                    for row, (b, z) in enumerate(zip(families, logits, strict=True)):
+                        if now == 2:
+                            others = sorted({0, 1, 2, 3} - {b}, key=lambda c, z=z: -z[c])
+                            target = guide.targets[row * population + m].item()
+                            assert target == others[one_class[ones % 3]]
+                    ones += now == 2
+                    turn += 1
+
+    def test_turns_stay_with_their_members_when_others_leave(self):
+        kinds = []
+
+        class Spy(Sign):
+            def init(self, task, x):
+                kinds.append(task.objective.guide.kind.unflatten(0, (-1, 3)))
+                return super().init(task, x)
+
+        solver = Recombination(
+            population=3, generations=5, first=Spy(steps=6), inner=Spy(steps=6, step_size=0.3)
+        )
+        problem = fw.Problem(NET, Margin(torch.arange(8) % 4), spaces(8)["linf"])
+        median = fw.maximize(problem, solver=solver).value.median().item() - 1e-9
+        kinds.clear()
+        fw.maximize(problem, solver=solver, stop_at=median)
+        assert 0 < len(kinds[-1]) < len(kinds[0]) == 8
+        for number, seen in enumerate(kinds):
+            expected = [[0, 1, 0], [2, 0, 2]][number % 2]
+            assert seen.tolist() == [expected] * len(seen)
+
+    def test_the_last_rounds_climb_the_objective_itself(self):
         seen = []
 
         class Spy(Sign):
@@ -582,11 +736,12 @@ class TestWhatMembersClimb:
                 seen.append(type(task.objective))
                 return super().init(task, x)
 
+        spy = Spy(steps=3)
         solver = Recombination(
-            population=3, generations=2, first=Spy(steps=3), inner=Spy(steps=3), polish=Spy(steps=3)
+            population=3, generations=2, first=spy, inner=spy, polish=spy, finish=spy
         )
         fw.maximize(fw.Problem(NET, Margin(torch.tensor([0, 1])), spaces(2)["linf"]), solver=solver)
-        assert seen == [Guided, Guided, Margin]
+        assert seen == [Guided, Guided, Margin, Margin]
 
     def test_not_where_it_is_switched_off(self):
         objectives, _ = self.tasks(Margin(torch.tensor([0, 1])), mixed=False)
@@ -662,6 +817,8 @@ class TestWhatMembersClimb:
         ({"first": solvers.Auto()}, "Recombination.first must be a solver of one round"),
         ({"first": None}, "Recombination.first must be a solver"),
         ({"polish": "adam"}, "Recombination.polish must be a solver .* it is 'adam'"),
+        ({"finish": "adam"}, "Recombination.finish must be a solver .* it is 'adam'"),
+        ({"finish": Recombination()}, "Recombination.finish must be a solver of one round"),
         ({"epochs": 0}, "Recombination.epochs must be at least 1; it is 0"),
     ],
 )

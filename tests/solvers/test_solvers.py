@@ -50,6 +50,7 @@ POPULATIONS = {
         first=Sign(steps=5),
         inner=Sign(steps=5),
         polish=solvers.Adam(steps=5),
+        finish=solvers.Adam(steps=5, step_size=0.02),
     ),
 }
 every_method = pytest.mark.parametrize(
@@ -224,6 +225,28 @@ def test_steps_equal_those_of_torch_optim(name):
         optimiser.zero_grad()
         net(x)[:, 2].sum().backward()
         optimiser.step()
+
+
+@pytest.mark.parametrize(
+    ("solver", "expected"),
+    [
+        (
+            solvers.Adam(steps=2, step_size=0.4, mean_decay=0.9, square_decay=0.99),
+            [(0.4, 0.1, 0.01), (0.2, 0.19, 0.0199)],
+        ),
+        (
+            solvers.Adam(
+                steps=3, step_size=0.4, decay="constant", mean_decay=0.5, square_decay=0.0
+            ),
+            [(0.4, 0.5, 1.0), (0.4, 0.75, 1.0), (0.4, 0.875, 1.0)],
+        ),
+        (solvers.Adagrad(steps=4, step_size=0.8), [(0.8,), (0.6,), (0.4,), (0.2,)]),
+        (solvers.RmsProp(steps=2, step_size=0.8, decay="cosine"), [(0.8,), (0.4,)]),
+    ],
+)
+def test_numbers_of_adaptive_solvers_are_the_step_and_what_is_missing_early(solver, expected):
+    for t, numbers in enumerate(expected):
+        assert solver.numbers(t) == pytest.approx(numbers)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class ActivationDescent(Sign):
     probes: int = 4
     """Random directions of one measurement, if probed."""
     refresh: int = 100
-    """Steps after which norms are measured again while the kernel is at work."""
+    """Steps, also over several rounds, after which norms are measured again, where needed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +56,13 @@ class ActivationDescent(Sign):
     def init(self, task: Task, x: Tensor) -> LeakingPoint:
         point = super().init(task, x)
         return LeakingPoint(point.x, point.momentum, self._norms(task, x, 0))
+
+    def again(self, task: Task, x: Tensor, before: Any, steps: range) -> LeakingPoint:
+        point = super().init(task, x)
+        due = steps.stop // self.refresh > steps.start // self.refresh
+        known = isinstance(before, LeakingPoint) and not due
+        norms = before.norms if known else self._norms(task, x, steps.stop)
+        return LeakingPoint(point.x, point.momentum, norms)
 
     def numbers(self, t: int) -> tuple[float, ...]:
         width = self.width * (1 - t / (self.annealing * self.steps))

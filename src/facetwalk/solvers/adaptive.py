@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from facetwalk.solvers.base import Decay, Solver, Task, decayed, require_positive
+from facetwalk.solvers.base import Decay, Task, decayed, require_positive
+from facetwalk.solvers.scheduled import Number, ScheduledSolver
 
 _EPSILON = 1e-12
 """Keeps a coordinate that never had a gradient from dividing by zero."""
@@ -22,7 +25,7 @@ class Moments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Adaptive(Solver):
+class _Adaptive(ScheduledSolver):
     step_size: float
     """First step, in units of the space's radius."""
     decay: Decay = "linear"
@@ -35,14 +38,24 @@ class _Adaptive(Solver):
     def init(self, task: Task, x: Tensor) -> Moments:
         return Moments(x, torch.zeros_like(x), torch.zeros_like(x))
 
-    def step(self, task: Task, state: Moments, t: int) -> tuple[Moments, Tensor]:
+    @property
+    def operations(self) -> Hashable:
+        return replace(self, steps=1, step_size=1.0, decay="constant")
+
+    def numbers(self, t: int) -> tuple[float, ...]:
+        return (self.step_size * decayed(self.decay, t, self.steps),)
+
+    def move(self, task: Task, state: Any, *numbers: Number) -> tuple[Moments, Tensor]:
+        size, *biases = numbers
         value, _, gradient = task.evaluate(state.x)
-        mean, square, direction = self._direction(state, gradient, t)
-        size = self.step_size * decayed(self.decay, t, self.steps) * task.space.radius
-        return Moments(task.space.project(state.x + size * direction), mean, square), value
+        mean, square, direction = self._direction(state, gradient, *biases)
+        x = task.space.project(state.x + size * task.space.radius * direction)
+        return Moments(x, mean, square), value
 
     @abstractmethod
-    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _direction(
+        self, state: Moments, gradient: Tensor, *biases: Number
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The next mean and square, and the direction to move in."""
 
 
@@ -56,12 +69,18 @@ class Adam(_Adaptive):
     square_decay: float = 0.999
     """The paper's beta_2."""
 
-    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+    def numbers(self, t: int) -> tuple[float, ...]:
+        """The step size, and by how much the mean and the square fall short so early."""
+        biases = (1 - decay ** (t + 1) for decay in (self.mean_decay, self.square_decay))
+        return (*super().numbers(t), *biases)
+
+    def _direction(
+        self, state: Moments, gradient: Tensor, *biases: Number
+    ) -> tuple[Tensor, Tensor, Tensor]:
         mean = self.mean_decay * state.mean + (1 - self.mean_decay) * gradient
         square = self.square_decay * state.square + (1 - self.square_decay) * gradient.square()
-        unbiased_mean = mean / (1 - self.mean_decay ** (t + 1))
-        unbiased_square = square / (1 - self.square_decay ** (t + 1))
-        return mean, square, unbiased_mean / (unbiased_square.sqrt() + _EPSILON)
+        of_mean, of_square = biases
+        return mean, square, mean / of_mean / ((square / of_square).sqrt() + _EPSILON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +89,9 @@ class Adagrad(_Adaptive):
 
     step_size: float = 0.5
 
-    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _direction(
+        self, state: Moments, gradient: Tensor, *biases: Number
+    ) -> tuple[Tensor, Tensor, Tensor]:
         square = state.square + gradient.square()
         return state.mean, square, gradient / (square.sqrt() + _EPSILON)
 
@@ -83,6 +104,8 @@ class RmsProp(_Adaptive):
     square_decay: float = 0.99
     """How slowly the mean square forgets."""
 
-    def _direction(self, state: Moments, gradient: Tensor, t: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _direction(
+        self, state: Moments, gradient: Tensor, *biases: Number
+    ) -> tuple[Tensor, Tensor, Tensor]:
         square = self.square_decay * state.square + (1 - self.square_decay) * gradient.square()
         return state.mean, square, gradient / (square.sqrt() + _EPSILON)

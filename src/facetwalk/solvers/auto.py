@@ -21,9 +21,9 @@ _FEWEST, _PAIR = 4, 2
 _SHORTEST = 10
 """Steps of a round, at least."""
 _CHILD_STEP = 0.5
-_POLISH = 100
-"""Steps of the polish at most: a quarter of all, where that is less."""
-_POLISH_STEP = 0.02
+_LAST = 200
+"""Steps of polish and finish at most: a quarter of all, where that is less."""
+_POLISH_STEP, _FINISH_STEP = 0.2, 0.02
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Epoch:
     """Steps of a round, at most."""
 
 
-_TO_THE_LAST_DIGIT = _Epoch(rounds=6, growth=0.45, longest=50)
+_TO_THE_LAST_DIGIT = _Epoch(rounds=5, growth=0.45, longest=50)
 _TO_A_THRESHOLD = _Epoch(rounds=24, growth=0.8, longest=25)
 
 
@@ -74,10 +74,12 @@ class Auto:
         members = max(_FEWEST, round(math.sqrt(budget / _MEMBERS)))
         population = members if budget >= 2 * members * _SHORTEST else _PAIR
         steps = budget // population
-        polish = None
+        polish = finish = None
         if to_the_last_digit and steps >= 4 * _SHORTEST:
-            polish = Adam(steps=min(_POLISH, steps // 4), step_size=_POLISH_STEP)
-            steps -= polish.steps
+            last = min(_LAST, steps // 4)
+            polish = Adam(steps=last // 2, step_size=_POLISH_STEP)
+            finish = Adam(steps=last - last // 2, step_size=_FINISH_STEP)
+            steps -= last
         kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
         length = min(max(_SHORTEST, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
@@ -92,4 +94,5 @@ class Auto:
             first=first,
             inner=inner,
             polish=polish,
+            finish=finish,
         )

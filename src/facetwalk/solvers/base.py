@@ -177,6 +177,8 @@ class Method(ABC):
     """Steps that each row takes in all rounds together."""
     population: int = 1
     """Rows of one start, which learn from each other."""
+    closing: int = 1
+    """So many of the last rounds take place also where time runs out before."""
 
     @property
     @abstractmethod
@@ -235,6 +237,11 @@ class Solver(Method):
     @abstractmethod
     def init(self, task: Task, x: Tensor) -> Any:
         """The state at the starting points `x`, `(B, *shape)`."""
+
+    def again(self, task: Task, x: Tensor, before: Any, steps: range) -> Any:
+        """The state at `x` in a later round. The one before it ended in the state `before`;
+        of all steps so far it took these."""
+        return self.init(task, x)
 
     @abstractmethod
     def step(self, task: Task, state: Any, t: int) -> tuple[Any, Tensor]:

@@ -17,7 +17,7 @@ from facetwalk.types import InputError
 _FIRST = ActivationDescent(steps=50)
 _INNER = ActivationDescent(steps=25, step_size=0.5)
 
-_BREEDING, _MIXING, _EPOCH = 1, 2, 3
+_BREEDING, _EPOCH = 1, 2
 """Streams of random numbers."""
 _CHAMPIONS = 2
 """Elites that are remembered of an epoch that is over."""
@@ -84,6 +84,8 @@ class Recombination(Method):
     """Improves children: a smaller step keeps what they inherit."""
     polish: Solver | None = None
     """Improves the best of all epochs, as they are, at the end."""
+    finish: Solver | None = None
+    """Improves once more, with smaller steps: a polish moves away from a narrow peak."""
     elites: int = 8
     """So many of the epoch's best points so far may be parents."""
     redrawn: float = 0.01
@@ -92,9 +94,10 @@ class Recombination(Method):
     """Whether members climb alternatives of the objective, where it knows any."""
 
     def __post_init__(self) -> None:
-        for name in ("first", "inner", "polish"):
+        for name in ("first", "inner", "polish", "finish"):
             solver = getattr(self, name)
-            if not isinstance(solver, Solver) and not (name == "polish" and solver is None):
+            left_out = solver is None and name in ("polish", "finish")
+            if not isinstance(solver, Solver) and not left_out:
                 raise InputError(
                     f"Recombination.{name} must be a solver of one round, such as Sign(); "
                     f"it is {solver!r}"
@@ -112,7 +115,15 @@ class Recombination(Method):
     @property
     def rounds(self) -> tuple[Solver, ...]:
         epoch = (self.first, *[self.inner] * (self.generations - 1))
-        return epoch * self.epochs + (() if self.polish is None else (self.polish,))
+        return (*epoch * self.epochs, *self._last)
+
+    @property
+    def _last(self) -> list[Solver]:
+        return [solver for solver in (self.polish, self.finish) if solver is not None]
+
+    @property
+    def closing(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return max(1, len(self._last))
 
     @property
     def steps(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -123,13 +134,17 @@ class Recombination(Method):
     ) -> tuple[Task, Tensor]:
         if memory is None:
             x = rows.best_x
-        elif number == self.generations * self.epochs:
+        elif self._is_last(number):
             return task, self._best(memory.of(self._families(rows)))
         elif number % self.generations == 0:
             x = task.space.sample(task.random.fold(_EPOCH, number)).to(rows.best_x.dtype)
         else:
             x = self._children(task, memory.of(self._families(rows)).elites, number)
         return (self._with_alternatives(task, x, number) if self.mixed else task), x
+
+    def _is_last(self, number: int) -> bool:
+        """Whether a round improves the best of all epochs."""
+        return number >= self.generations * self.epochs
 
     def _families(self, rows: Rows) -> Tensor:
         return rows.family[:: self.population].contiguous()
@@ -140,6 +155,8 @@ class Recombination(Method):
         value = rows.best.unflatten(0, (-1, self.population))
         nobody = Elites(x[:, :0], value[:, :0])
         elites = champions = nobody
+        if self._is_last(number):  # nobody is worse than before
+            return Memory(family, nobody.and_also(Elites(x, value), self.population), nobody)
         if memory is not None:
             known = memory.of(family)
             elites, champions = known.elites, known.champions
@@ -161,14 +178,14 @@ class Recombination(Method):
         families, count = elites.value.shape
         family = torch.arange(families, device=elites.x.device)
         family = family.repeat_interleave(self.population)
-        one = (random.fold(0).uniform(()) * count).long()
-        other = (one + 1 + (random.fold(1).uniform(()) * (count - 1)).long()) % count
-        from_one = random.fold(2).uniform(shape) < 0.5
-        child = torch.where(from_one, elites.x[family, one], elites.x[family, other])
-        new = task.space.sample(random.fold(3)).to(dtype)
+        first, second = random.fold(0).uniform((2,)).unbind(1)
+        one = (first * count).long()
+        other = (one + 1 + (second * (count - 1)).long()) % count
         share = max(self.redrawn, 1 / math.prod(shape)) if self.redrawn else 0.0
-        redrawn = random.fold(4).uniform(shape) < share
-        return task.space.project(torch.where(redrawn, new, child))
+        lot = random.fold(1).uniform(shape)
+        child = torch.where(lot > (1 + share) / 2, elites.x[family, one], elites.x[family, other])
+        new = task.space.sample(random.fold(2)).to(dtype)
+        return task.space.project(torch.where(lot < share, new, child))
 
     def _with_alternatives(self, task: Task, x: Tensor, number: int) -> Task:
         """The task in which each member climbs an alternative, by what its leader sees."""
@@ -178,5 +195,6 @@ class Recombination(Method):
         task.passes.forward += 1
         of_leaders = task.leaders().outputs(x[:: self.population])
         outputs = map_tensors(lambda y: y.repeat_interleave(self.population, 0), of_leaders)
-        guide = objective.alternative(outputs, task.random.fold(_MIXING, number))
+        turn = torch.arange(len(x), device=x.device) % self.population + self.population * number
+        guide = objective.alternative(outputs, turn)
         return replace(task, objective=Guided(objective, guide))
