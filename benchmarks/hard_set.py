@@ -1,7 +1,7 @@
 """Bar 3: instances that Sign with 100 x 100 restarts misses and that something solves.
 
-`build` looks for them on the robust networks of this project and writes `hard_set.json`; half
-of them, those with even numbers within each network, are for tuning and the others are held out.
+`build` looks for them on the robust networks of this project and writes `hard_set.json`. Of each
+network those with the lower image numbers may be used for tuning and the others are held out.
 `run` attacks them and reports both halves.
 """
 
@@ -77,7 +77,7 @@ def build(case: Case, options: argparse.Namespace) -> list[Instance]:
         for row, by in zip(rows.tolist(), solved_by, strict=True)
         if by
     ]
-    return [Instance(case.name, row, by, i % 2 == 1) for i, (row, by) in enumerate(found)]
+    return [Instance(case.name, row, by, 2 * i >= len(found)) for i, (row, by) in enumerate(found)]
 
 
 def attack(instances: list[Instance], options: argparse.Namespace) -> list[dict]:
