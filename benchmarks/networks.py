@@ -10,6 +10,7 @@ import torch
 from report import data_folder
 from torch import Tensor, nn
 
+from facetwalk.data import cifar10, mnist
 from facetwalk.zoo import (
     MnistCnn,
     MnistStrided,
@@ -20,7 +21,6 @@ from facetwalk.zoo import (
     digits_net,
     robust_net,
 )
-from facetwalk.zoo.image_data import cifar10, mnist
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,47 @@ def test_any_problem_can_be_run_again_alone_with_its_own_seed():
     assert torch.allclose(again.x[0], together.x[4])
 
 
+class TestSeeds:
+    def test_each_problem_may_have_its_own(self):
+        problem, seeds = batch(), torch.tensor([40, 3, 40, 0, -7, 10**12, 5])
+        together = fw.maximize(problem, solver=QUICK, x0="sample", starts=2, seed=seeds)
+        for b, seed in enumerate(seeds.tolist()):
+            row = torch.tensor([b])
+            alone = fw.Problem(
+                problem.model, problem.objective.select(row), problem.space.select(row)
+            )
+            again = fw.maximize(alone, solver=QUICK, x0="sample", starts=2, seed=seed)
+            assert torch.allclose(again.x[0], together.x[b])
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+    def test_a_number_is_that_and_those_that_follow(self, dtype):
+        seeds = 5 + torch.arange(7).to(dtype)
+        for batch_size in (None, 3):
+            one, each = (
+                fw.maximize(batch(), solver=QUICK, x0="sample", seed=s, batch_size=batch_size)
+                for s in (5, seeds)
+            )
+            assert torch.equal(one.x, each.x)
+        assert one.seed == 5
+        assert torch.equal(each.seed, seeds)
+
+    @pytest.mark.parametrize(
+        "seed",
+        [
+            torch.arange(6),
+            torch.arange(8),
+            torch.tensor(3),
+            torch.zeros(7, 1, dtype=torch.int64),
+            torch.zeros(7),
+            torch.zeros(7, dtype=torch.bool),
+        ],
+        ids=["few", "many", "one", "column", "floats", "flags"],
+    )
+    def test_others_are_refused(self, seed):
+        with pytest.raises(fw.InputError, match="one for each of the 7 problems; it is torch"):
+            fw.maximize(batch(), solver=QUICK, seed=seed)
+
+
 class TestStarts:
     def test_the_centre_is_the_first_start(self):
         problem, first = batch(), []

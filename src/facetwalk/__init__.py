@@ -3,12 +3,13 @@
 Problem(model, objective, space)  --maximize(solver)-->  Result
 """
 
-from facetwalk import normals, objectives, sites, solvers, spaces, surrogate
+from facetwalk import normals, objectives, robustness, sites, solvers, spaces, surrogate
 from facetwalk.loop import Callback, Step
 from facetwalk.maximize import maximize
 from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.spaces import Box, Intersection, L1Ball, L2Ball, LinfBall, Space
 from facetwalk.types import (
+    DownloadError,
     FacetwalkError,
     InputError,
     MissingExtraError,
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Box",
     "Callback",
+    "DownloadError",
     "Evaluations",
     "FacetwalkError",
     "InputError",
@@ -41,6 +43,7 @@ __all__ = [
     "maximize",
     "normals",
     "objectives",
+    "robustness",
     "sites",
     "solvers",
     "spaces",

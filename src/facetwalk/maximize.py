@@ -39,7 +39,7 @@ def maximize(
     seconds: float | None = None,
     x0: Tensor | Literal["center", "sample"] = "center",
     starts: int = 1,
-    seed: int = 0,
+    seed: int | Tensor = 0,
     batch_size: int | None = None,
     stop_at: float | Tensor | None = None,
     precision: Precision | None = None,
@@ -58,7 +58,8 @@ def maximize(
             space's `"center"`, or a random `"sample"`. Starts not given are random points, and so
             are all members of a population but the first.
         starts: runs of each problem, side by side; the best one counts.
-        seed: problem b uses `seed + b`, so any problem can be run again alone.
+        seed: problem b uses `seed + b`, so any problem can be run again alone; or seeds, one for
+            each problem, int64 `(B,)`.
         batch_size: the most rows (problems x starts x population) to run at once; by default
             what memory holds. A population is never divided.
         stop_at: a number or `(B,)`: a problem whose value reaches it leaves the batch.
@@ -129,13 +130,14 @@ class _Home:
     objective: Objective
     space: Space
     count: int
-    seed: int
+    seeds: Tensor
+    """Of each problem, int64 `(B,)`."""
     low_precision: bool
     found: list[tuple[Sites, bool]] = field(default_factory=list)
     """The model's sites, once a task has looked for them."""
 
     @classmethod
-    def of(cls, problem: Problem, seed: int, low_precision: bool) -> _Home:
+    def of(cls, problem: Problem, seed: int | Tensor, low_precision: bool) -> _Home:
         device, dtype = problem.space.center.device, problem.space.center.dtype
         for tensor in (*problem.model.parameters(), *problem.model.buffers()):
             if tensor.is_floating_point():
@@ -143,7 +145,8 @@ class _Home:
                 break
         objective = as_objective(problem.objective).to(device, dtype)
         space = problem.space.to(device, dtype)
-        return cls(problem.model, objective, space, problem.count, seed, low_precision)
+        seeds = _seeds(seed, problem.count).to(device)
+        return cls(problem.model, objective, space, problem.count, seeds, low_precision)
 
     @property
     def device(self) -> torch.device:
@@ -159,7 +162,7 @@ class _Home:
             model=model_of(self.model, which),
             objective=self.objective.select(which),
             space=self.space.select(which),
-            random=Streams.from_seeds(self.seed + which, number),
+            random=Streams.from_seeds(self.seeds[which], number),
             mates=mates,
             low_precision=self.low_precision,
             found=self.found,
@@ -184,6 +187,17 @@ class _Home:
             x = torch.where(per_row(chosen, x), points, x)
         best = torch.full_like(x.flatten(1)[:, 0], -torch.inf)
         return task, Rows(which - which[0], number, family, x, best)
+
+
+def _seeds(seed: int | Tensor, count: int) -> Tensor:
+    if not isinstance(seed, Tensor):
+        return seed + torch.arange(count)
+    if seed.shape != (count,) or seed.is_floating_point() or seed.dtype == torch.bool:
+        raise InputError(
+            f"seed must be a whole number, or an integer tensor with one for each of the {count} "
+            f"problems; it is {seed.dtype} of shape {tuple(seed.shape)}"
+        )
+    return seed.long()
 
 
 def _budget(solver: Method | Auto | None, evaluations: int | None) -> Method | Auto:

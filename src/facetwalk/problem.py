@@ -90,4 +90,4 @@ class Result:
     seconds: float
     solver: Method
     """What was run; for `Auto`, what it planned."""
-    seed: int
+    seed: int | Tensor

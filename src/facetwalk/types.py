@@ -33,6 +33,10 @@ class MissingExtraError(FacetwalkError, ImportError):
         super().__init__(f"{what} needs an optional dependency: pip install 'facetwalk[{extra}]'")
 
 
+class DownloadError(FacetwalkError, RuntimeError):
+    """A file could not be fetched from any of its sources; the message says why."""
+
+
 class NotAffineWarning(UserWarning):
     """With its gates frozen the network is not affine, so hyperplanes are only local."""
 

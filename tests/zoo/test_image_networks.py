@@ -4,13 +4,23 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk.solvers import ActivationDescent
-from facetwalk.zoo import CifarCnn, CifarResNet, Normalize, ResNet20, SqueezeNet
+from facetwalk.zoo import (
+    CifarCnn,
+    CifarResNet,
+    Normalize,
+    ResNet18,
+    ResNet20,
+    SqueezeNet,
+    Vgg19,
+)
 
 NETWORKS = {
     "CifarCnn": (CifarCnn, 32),
     "CifarResNet": (CifarResNet, 32),
+    "ResNet18": (lambda: nn.Sequential(Normalize(), ResNet18()), 8),
     "ResNet20": (lambda: nn.Sequential(Normalize(), ResNet20()), 8),
     "SqueezeNet": (lambda: nn.Sequential(Normalize(), SqueezeNet(classes=5)), 17),
+    "Vgg19": (lambda: nn.Sequential(Normalize(), Vgg19()), 32),
 }
 
 

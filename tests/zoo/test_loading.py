@@ -10,7 +10,7 @@ from onnx import helper
 from torch import nn
 
 from facetwalk.types import InputError, ModelError
-from facetwalk.zoo import digits_net, load_model, random_network
+from facetwalk.zoo import digits_net, load_model, random_network, robust_net
 
 USER_FILE = """
 from __future__ import annotations
@@ -139,7 +139,17 @@ def test_what_is_loaded_cannot_be_reassigned():
 
 @pytest.mark.parametrize("spec", ["", "digit", "net.pt", "some/folder"])
 def test_an_unknown_form_is_refused(spec):
-    refused(spec, "names no network: use digits, random:10,64,64,1")
+    refused(spec, "names no network: use digits, mnist-cnn-0.3, mnist-cnn-0.2, .*random:10,64,64,1")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("mnist-strided-0.3", (1, 28, 28)), ("cifar-cnn-8", (3, 32, 32))]
+)
+def test_robust_networks_go_by_their_names(name, shape):
+    loaded = load_model(name)
+    assert (loaded.input_shape, loaded.name) == (shape, name)
+    x = torch.rand(2, *shape)
+    torch.testing.assert_close(loaded.model(x), robust_net(name)(x))
 
 
 @pytest.mark.parametrize("sizes", ["", "10", "10,", "10,x,1", "10,2.5,1", "10,0,1", "10,-3,1"])

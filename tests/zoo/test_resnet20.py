@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from facetwalk.data import cifar10
 from facetwalk.sites import audit, discover
 from facetwalk.zoo import Normalize, ResNet20
-from facetwalk.zoo.image_data import cifar10
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 DATA = Path(os.environ.get("FACETWALK_DATA", SHARED))

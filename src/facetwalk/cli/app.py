@@ -9,7 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from facetwalk import FacetwalkError, __version__
+from facetwalk.cli.attack_command import attack
 from facetwalk.cli.demo_command import demo
+from facetwalk.cli.evaluate_command import evaluate
 from facetwalk.cli.inspect_command import inspect
 from facetwalk.cli.maximize_command import maximize
 from facetwalk.cli.solvers_command import solvers
@@ -35,7 +37,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-for command in (inspect, maximize, solvers, demo):
+for command in (inspect, maximize, attack, evaluate, solvers, demo):
     app.command()(command)
 
 

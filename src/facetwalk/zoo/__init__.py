@@ -4,6 +4,7 @@ Importing this needs no extra; what needs one (`load_onnx`, `digits`, `digits_ne
 names it when called.
 """
 
+from facetwalk.zoo.checkpoints import load_weights
 from facetwalk.zoo.cifar import CifarCnn, CifarResNet
 from facetwalk.zoo.digits import DigitsNet, digits, digits_net
 from facetwalk.zoo.loaded import Loaded
@@ -12,11 +13,13 @@ from facetwalk.zoo.mnist import MnistCnn, MnistStrided
 from facetwalk.zoo.normalize import Normalize
 from facetwalk.zoo.onnx import load_onnx
 from facetwalk.zoo.random_networks import MODEL_A, MODEL_B, MODEL_C, random_network
+from facetwalk.zoo.resnet import ResNet18, WideResNet50_2
 from facetwalk.zoo.resnet20 import ResNet20
 from facetwalk.zoo.robust import BY_NAME as ROBUST_NETS
 from facetwalk.zoo.robust import RobustTraining, robust_net
 from facetwalk.zoo.squeezenet import SqueezeNet
 from facetwalk.zoo.stacked import StackedNetworks
+from facetwalk.zoo.vgg import Vgg19
 
 __all__ = [
     "MODEL_A",
@@ -30,14 +33,18 @@ __all__ = [
     "MnistCnn",
     "MnistStrided",
     "Normalize",
+    "ResNet18",
     "ResNet20",
     "RobustTraining",
     "SqueezeNet",
     "StackedNetworks",
+    "Vgg19",
+    "WideResNet50_2",
     "digits",
     "digits_net",
     "load_model",
     "load_onnx",
+    "load_weights",
     "random_network",
     "robust_net",
 ]

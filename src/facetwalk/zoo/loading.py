@@ -10,12 +10,13 @@ from types import ModuleType
 import torch
 from torch import nn
 
+from facetwalk.messages import reason
 from facetwalk.types import InputError, ModelError
 from facetwalk.zoo.digits import DigitsNet, digits_net
 from facetwalk.zoo.loaded import Loaded
-from facetwalk.zoo.messages import reason
 from facetwalk.zoo.onnx import load_onnx
 from facetwalk.zoo.random_networks import random_network
+from facetwalk.zoo.robust import BY_NAME, robust_net
 
 _RANDOM = "random:"
 
@@ -23,8 +24,9 @@ _RANDOM = "random:"
 def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -> Loaded:
     """The network that `spec` names, in eval mode, with the shape of one input.
 
-    `spec` is `digits`, `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file,
-    or `package.module:function` or `path/to/file.py:function`, where the function takes no
+    `spec` is `digits`, the name of a robust network that the package ships (`mnist-cnn-0.3`, see
+    `robust`), `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file, or
+    `package.module:function` or `path/to/file.py:function`, where the function takes no
     arguments and returns a torch module. `shape` is needed only where the network does not
     tell the shape of its input itself.
 
@@ -35,6 +37,9 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
         shape = _checked_shape(shape, "the given input shape")
     if spec == "digits":
         loaded = Loaded(digits_net(), DigitsNet.input_shape, spec)
+    elif spec in BY_NAME:
+        net = robust_net(spec)
+        loaded = Loaded(net, _input_shape(net, spec, None), spec)
     elif spec.startswith(_RANDOM):
         sizes = _sizes(spec)
         loaded = Loaded(random_network(sizes, seed), (sizes[0],), spec)
@@ -44,8 +49,8 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
         loaded = _from_function(spec, shape)
     else:
         raise InputError(
-            f"{spec!r} names no network: use digits, random:10,64,64,1, path/to/file.onnx, "
-            "package.module:function or path/to/file.py:function"
+            f"{spec!r} names no network: use digits, {', '.join(BY_NAME)}, random:10,64,64,1, "
+            "path/to/file.onnx, package.module:function or path/to/file.py:function"
         )
     if shape not in (None, loaded.input_shape):
         raise InputError(

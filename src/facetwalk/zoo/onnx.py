@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from facetwalk.messages import reason
 from facetwalk.types import InputError, MissingExtraError, ModelError
 from facetwalk.zoo.loaded import Loaded
-from facetwalk.zoo.messages import reason
 from facetwalk.zoo.onnx_batch import with_free_batch
 from facetwalk.zoo.torchvision_stub import torchvision_or_stub
 

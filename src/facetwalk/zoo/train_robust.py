@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from facetwalk.data import cifar10, mnist
 from facetwalk.types import FacetwalkError, MissingExtraError
 from facetwalk.zoo.adversarial import accuracy, attack_success, perturb
-from facetwalk.zoo.image_data import cifar10, mnist
 from facetwalk.zoo.robust import BY_NAME, RobustTraining
 
 _WARM_UP = 0.2

@@ -1,0 +1,100 @@
+"""`facetwalk evaluate`: how robust a classifier is."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from facetwalk.cli import attack_options, options
+from facetwalk.cli.data_choice import DataOptions, fraction, make_data
+from facetwalk.cli.files import check_writable, write_json
+from facetwalk.cli.model_choice import make_model
+from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.robustness import Report, RobustnessWarning
+from facetwalk.robustness import evaluate as evaluate_model
+
+
+def evaluate(
+    model: options.Model,
+    eps: attack_options.Eps,
+    data: attack_options.Data = None,
+    folder: attack_options.Folder = None,
+    images: attack_options.Images = None,
+    labels: attack_options.Labels = None,
+    first: attack_options.First = 0,
+    samples: attack_options.Samples = None,
+    norm: attack_options.Norm = "inf",
+    bounds: attack_options.Bounds = (0.0, 1.0),
+    budget: attack_options.Budget = 1000,
+    seed: options.Seed = 0,
+    shape: options.Shape = None,
+    device: attack_options.Device = "cpu",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Remember each image in this folder; run again, it goes on where it was."
+        ),
+    ] = None,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure the accuracy of a classifier under attack."""
+    check_writable(json)
+    radius = fraction(eps)
+    loaded = make_model(model, seed, shape, device)
+    chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobustnessWarning)  # they are shown with the figures
+        report = evaluate_model(
+            loaded.model,
+            chosen.images,
+            chosen.labels,
+            radius,
+            norm=norm,
+            bounds=bounds,
+            budget=budget,
+            seed=seed,
+            folder=out,
+            progress=sys.stderr.isatty() and not quiet,
+        )
+    _show(report, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
+    if json is not None:
+        asked = {"model": loaded.name, "data": chosen.name, "eps": radius, "norm": norm}
+        write_json(json, asked | {"budget": budget, "seed": seed} | _as_data(report))
+
+
+def _show(report: Report, title: str) -> None:
+    say(title)
+    rows = [
+        ["images", f"{len(report.samples):,}"],
+        ["accuracy", f"{report.accuracy:.2%}"],
+        ["robust accuracy", f"{report.robust_accuracy:.2%}"],
+        ["gradients an image", f"{report.mean_gradients:,.0f}"],
+        ["seconds", f"{report.seconds:,.1f}"],
+    ]
+    show_table(["", "value"], rows, words=[""])
+    doubtful = sum(sample.depends_on_batch for sample in report.samples)
+    if doubtful:
+        say_wrapped(
+            f"note: {doubtful} images are misclassified in a batch and not alone; they count as "
+            "robust"
+        )
+    for finding in report.findings:
+        say_wrapped(f"note: {finding.words}")
+
+
+def _as_data(report: Report) -> dict[str, object]:
+    return {
+        "accuracy": report.accuracy,
+        "robust_accuracy": report.robust_accuracy,
+        "broken": report.broken,
+        "mean_gradients": report.mean_gradients,
+        "seconds": report.seconds,
+        "findings": [asdict(finding) for finding in report.findings],
+        "samples": [asdict(sample) for sample in report.samples],
+    }

@@ -1,0 +1,64 @@
+"""Puts the weights of a public checkpoint into a network, or says why they do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from facetwalk.types import InputError
+
+Network = TypeVar("Network", bound=nn.Module)
+
+_COUNTER = "num_batches_tracked"
+"""Batch norm's count of batches: no output depends on it, and old checkpoints do not have it."""
+
+
+def load_weights(net: Network, weights: Mapping[str, Tensor]) -> Network:
+    """`net` with these weights, in eval mode; where they do not fit, it is left as it was.
+
+    `weights` is a state dict, such as `torch.load(file, "cpu", weights_only=True)` returns. The
+    `module` that `DataParallel` puts into names is ignored, and numbers take the precision of
+    `net`.
+
+    >>> import torch
+    >>> load_weights(nn.Linear(2, 1), nn.Linear(2, 1).state_dict()).training
+    False
+    >>> load_weights(nn.Linear(2, 1), {"weight": torch.ones(1, 2)})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    facetwalk.types.InputError: the weights do not fit this Linear (missing: bias): pass the ...
+    """
+    own = net.state_dict()
+    weights = {
+        name if name in own else _without_wrappers(name): value for name, value in weights.items()
+    }
+    missing = [name for name in own if name not in weights and not name.endswith(_COUNTER)]
+    unexpected = [name for name in weights if name not in own]
+    misshapen = [
+        f"{name} is {_described(value)}, not {_described(own[name])}"
+        for name, value in weights.items()
+        if name in own and _described(value) != _described(own[name])
+    ]
+    problems = {"misshapen": misshapen, "missing": missing, "unexpected": unexpected}
+    found = "; ".join(f"{kind}: {_listed(names)}" for kind, names in problems.items() if names)
+    if found:
+        raise InputError(
+            f"the weights do not fit this {type(net).__name__} ({found}): "
+            "pass the state dict of a network that was made with the same arguments"
+        )
+    net.load_state_dict(weights)
+    return net.eval()
+
+
+def _described(value: object) -> str:
+    """The shape of a tensor; what another value is."""
+    return str(tuple(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
+
+
+def _without_wrappers(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part != "module")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{names[0]}, and {len(names) - 1} more" if len(names) > 1 else names[0]

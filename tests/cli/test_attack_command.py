@@ -1,0 +1,68 @@
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import facetwalk as fw
+from facetwalk.zoo import digits, digits_net
+
+DIGITS = ("attack", "digits", "--data", "digits", "--eps", "0.2", "--budget", 60, "--samples", 12)
+
+
+def some_digits() -> tuple[torch.Tensor, torch.Tensor]:
+    images, labels = digits("test")
+    return images[:12], labels[:12]
+
+
+def test_what_is_found_is_what_the_library_finds(run, read_json, tmp_path):
+    out, saved = tmp_path / "out.json", tmp_path / "found.npz"
+    printed = run(*DIGITS, "--json", out, "--save", saved)
+    images, labels = some_digits()
+    found = fw.robustness.attack(digits_net(), images, labels, eps=0.2, budget=60)
+    data = read_json(out)
+    with np.load(saved) as file:
+        arrays = dict(file)
+    assert data["success"] == found.success.tolist()
+    assert data["margin"] == pytest.approx(found.margin.tolist())
+    assert np.array_equal(arrays["adversarial"], found.adversarial.numpy())
+    assert np.array_equal(arrays["images"], images.numpy())
+    assert np.array_equal(arrays["predicted"], found.predicted.numpy())
+    assert f"{found.success.float().mean().item():.2%}" in printed
+
+
+def test_random_targets_are_wrong_classes_that_the_seed_decides(run, read_json, tmp_path):
+    out = tmp_path / "out.json"
+    seen = []
+    for seed in (0, 0, 1):
+        run(*DIGITS, "--targets", "random", "--seed", seed, "--json", out)
+        seen.append(read_json(out)["margin"])
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_one_target_for_all(run, read_json, tmp_path):
+    out = tmp_path / "out.json"
+    run(*DIGITS, "--targets", 3, "--json", out)
+    images, labels = some_digits()
+    goal = torch.full_like(labels, 3)
+    found = fw.robustness.attack(digits_net(), images, labels, eps=0.2, targets=goal, budget=60)
+    assert read_json(out)["success"] == found.success.tolist()
+
+
+def test_pictures_are_drawn(run, tmp_path):
+    picture = tmp_path / "attack.png"
+    run(*DIGITS, "--figure", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--targets", "seven"), "--targets must be a class or random; it is 'seven'"),
+        (("--targets", 12), "targets run from 12 to 12, and the model has classes 0 to 9"),
+        (("--figure", "nowhere/x.png"), "there is no folder nowhere"),
+        (("--figure", "x.doc"), "x.doc must end with"),
+    ],
+)
+def test_bad_options_are_refused_in_a_sentence(refused, options, message):
+    refused(re.escape(message), *DIGITS, *options)
