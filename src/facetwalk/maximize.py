@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from facetwalk.batching import per_row
 from facetwalk.loop import Callback, Record, Rows, Watch, run_chunk
-from facetwalk.models import model_of, require_eval
+from facetwalk.models import model_of, require_eval, untouched_random_state
 from facetwalk.objectives import Objective, as_objective
 from facetwalk.precision import Precision, products_in
 from facetwalk.problem import Evaluations, Problem, Result, Trace
@@ -87,7 +86,7 @@ def maximize(
     given = _given_points(x0, home.space, problem.count, starts)
     record = _empty_record(problem.count, home.space, stop_at)
     watch = Watch([callback] if callback is not None else [])
-    with torch.no_grad(), home.untouched_random_state(), products_in(precision):
+    with torch.no_grad(), untouched_random_state(home.device), products_in(precision):
         rows, method = _trial(home, budget, seconds, stop_at is None)
         rows = batch_size or rows
         if trace:
@@ -151,10 +150,6 @@ class _Home:
     @property
     def device(self) -> torch.device:
         return self.space.center.device
-
-    def untouched_random_state(self) -> AbstractContextManager[None]:
-        """Within this context a model may draw random numbers, and leaves no trace of it."""
-        return torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else [])
 
     def task(self, which: Tensor, number: Tensor, mates: int = 1) -> Task:
         """The task of rows that belong to problems `which`, `(N,)`, numbered within each."""

@@ -1,10 +1,12 @@
-"""Models in which each problem of a batch has data of its own."""
+"""Models: what is asked of them, and those that hold data for each problem of a batch."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import Self
 
+import torch
 from torch import Tensor, nn
 
 from facetwalk.types import ModelError
@@ -34,6 +36,11 @@ def require_eval(model: nn.Module) -> None:
             "the model (or a part of it) is in train mode, in which dropout and batch norm make "
             "outputs random: call model.eval() first"
         )
+
+
+def untouched_random_state(device: torch.device) -> AbstractContextManager[None]:
+    """Within this context a model may draw random numbers, and leaves no trace of it."""
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
 def model_of(model: nn.Module, rows: Tensor) -> nn.Module:

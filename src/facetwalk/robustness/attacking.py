@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from facetwalk.maximize import maximize
+from facetwalk.models import untouched_random_state
 from facetwalk.objectives import Margin, Objective, TargetedMargin
 from facetwalk.problem import Problem
 from facetwalk.robustness.inputs import (
@@ -20,7 +21,6 @@ from facetwalk.robustness.inputs import (
     logits_of,
     require_classifier,
     require_gradient,
-    untouched_random_state,
 )
 from facetwalk.robustness.rechecking import fooled_alone
 from facetwalk.solvers import Auto, Method

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.gradients import gradient_of
+from facetwalk.models import untouched_random_state
 from facetwalk.objectives import CrossEntropy
 from facetwalk.robustness.inputs import (
     as_classes,
@@ -16,7 +17,6 @@ from facetwalk.robustness.inputs import (
     logits_of,
     require_classifier,
     require_gradient,
-    untouched_random_state,
 )
 from facetwalk.spaces import Bounds
 

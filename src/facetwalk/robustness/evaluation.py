@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from facetwalk.models import untouched_random_state
 from facetwalk.objectives import Margin
 from facetwalk.progress import progress_report
 from facetwalk.robustness.attacking import attack
@@ -21,7 +22,6 @@ from facetwalk.robustness.inputs import (
     as_classes,
     as_images,
     logits_of,
-    untouched_random_state,
 )
 from facetwalk.robustness.records import Records
 from facetwalk.robustness.report import Report, Sample

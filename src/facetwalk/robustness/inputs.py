@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sized
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -70,11 +69,6 @@ def home_of(model: nn.Module) -> tuple[torch.device | None, torch.dtype | None]:
         if tensor.is_floating_point():
             return tensor.device, tensor.dtype
     return None, None
-
-
-def untouched_random_state(device: torch.device) -> AbstractContextManager[None]:
-    """Within this context a model may draw random numbers, and leaves no trace of it."""
-    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
 def as_images(given: Any, model: nn.Module, bounds: Bounds | None) -> Tensor:
