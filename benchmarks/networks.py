@@ -10,7 +10,7 @@ import torch
 from report import data_folder
 from torch import Tensor, nn
 
-from facetwalk.data import cifar10, mnist
+from facetwalk.data import ImageFiles, cifar10, mnist
 from facetwalk.zoo import (
     MnistCnn,
     MnistStrided,
@@ -19,6 +19,7 @@ from facetwalk.zoo import (
     SqueezeNet,
     digits,
     digits_net,
+    load_weights,
     robust_net,
 )
 
@@ -44,28 +45,21 @@ def _weights(name: str) -> dict[str, Any]:
 
 
 def _released(name: str) -> nn.Module:
-    net = MnistCnn()
-    net.load_state_dict(_weights(name))
-    return net.eval()
+    return load_weights(MnistCnn(), _weights(name))
 
 
 def _wong_kolter() -> nn.Module:
-    net = MnistStrided()
-    net.load_state_dict(_weights("mnist_wong_kolter"))
-    return net.eval()
+    return load_weights(MnistStrided(), _weights("mnist_wong_kolter"))
 
 
 def _resnet20() -> nn.Module:
-    net = ResNet20()
-    weights = _weights("cifar10_resnet20")["state_dict"]
-    net.load_state_dict({name.removeprefix("module."): w for name, w in weights.items()})
+    net = load_weights(ResNet20(), _weights("cifar10_resnet20")["state_dict"])
     return nn.Sequential(Normalize(), net).eval()
 
 
 def _squeezenet() -> nn.Module:
-    net = SqueezeNet()
     file = data_folder() / "imagenet" / "squeezenet1_1.pt"
-    net.load_state_dict(torch.load(file, "cpu", weights_only=True))
+    net = load_weights(SqueezeNet(), torch.load(file, "cpu", weights_only=True))
     return nn.Sequential(Normalize(), net).eval()
 
 
@@ -78,16 +72,10 @@ def _cifar() -> tuple[Tensor, Tensor]:
 
 
 def _imagenet() -> tuple[Tensor, Tensor]:
-    """The centres of 256 x 256 images whose names begin with their class."""
-    from PIL import Image
-
+    """The centres of images whose names begin with their class."""
     files = sorted((data_folder() / "imagenet" / "images").glob("*.jpg"))
-    bytes_of = [
-        bytearray(Image.open(f).convert("RGB").crop((16, 16, 240, 240)).tobytes()) for f in files
-    ]
-    pixels = [torch.frombuffer(b, dtype=torch.uint8).reshape(224, 224, 3) for b in bytes_of]
     labels = [int(file.name.split("_")[0]) for file in files]
-    return torch.stack(pixels).permute(0, 3, 1, 2) / 255, torch.tensor(labels)
+    return ImageFiles(tuple(files))[:], torch.tensor(labels)
 
 
 def _digits() -> tuple[Tensor, Tensor]:

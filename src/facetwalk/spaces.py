@@ -316,6 +316,10 @@ def _depth(random: Streams, direction: Tensor) -> Tensor:
     return per_row(random.fold(2).uniform((1,), direction.dtype).pow(1 / n).flatten(), direction)
 
 
+BALLS = {"inf": LinfBall, "2": L2Ball, "1": L1Ball}
+"""The balls by the names of their norms."""
+
+
 @dataclass(frozen=True, init=False, eq=False)
 class Intersection(Space):
     """Points that lie in every one of several spaces.

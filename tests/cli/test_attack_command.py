@@ -66,3 +66,20 @@ def test_pictures_are_drawn(run, tmp_path):
 )
 def test_bad_options_are_refused_in_a_sentence(refused, options, message):
     refused(re.escape(message), *DIGITS, *options)
+
+
+def test_inputs_that_are_no_images_are_refused_before_the_work(refused, tmp_path):
+    torch.save(torch.rand(4, 3), tmp_path / "x.pt")
+    torch.save(torch.zeros(4, dtype=torch.int64), tmp_path / "y.pt")
+    files = ("--images", tmp_path / "x.pt", "--labels", tmp_path / "y.pt")
+    out = tmp_path / "out.json"
+    options = ("--eps", 0.1, "--figure", tmp_path / "x.png", "--json", out)
+    refused("only images", "attack", "random:3,8,4", *files, *options)
+    assert not out.exists()
+
+
+def test_targets_of_a_model_with_one_output_are_refused(refused, tmp_path):
+    torch.save(torch.rand(4, 3), tmp_path / "x.pt")
+    torch.save(torch.zeros(4, dtype=torch.int64), tmp_path / "y.pt")
+    files = ("--images", tmp_path / "x.pt", "--labels", tmp_path / "y.pt")
+    refused("one output", "attack", "random:3,8,1", *files, "--eps", 0.1, "--targets", "random")

@@ -17,10 +17,11 @@ from facetwalk.cli.data_choice import Chosen, DataOptions, fraction, make_data
 from facetwalk.cli.files import check_writable, write_json
 from facetwalk.cli.model_choice import make_model
 from facetwalk.cli.output import say, show_table
-from facetwalk.experiments.attack_figure import Pictures, draw_attack
+from facetwalk.experiments.attack_figure import Pictures, check_pictures, draw_attack
 from facetwalk.experiments.drawing import check_drawable, save_figure
 from facetwalk.robustness import Attack
 from facetwalk.robustness import attack as attack_images
+from facetwalk.robustness.inputs import as_images, logits_of
 from facetwalk.streams import Streams
 from facetwalk.zoo import Loaded
 
@@ -61,6 +62,8 @@ def attack(
     loaded = make_model(model, seed, shape, device)
     chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
     clean = chosen.images[: len(chosen.images)]
+    if figure is not None:
+        check_pictures(clean)
     found = attack_images(
         loaded.model,
         clean,
@@ -90,6 +93,7 @@ def attack(
             "targets": targets,
             "eps": radius,
             "norm": norm,
+            "bounds": bounds,
             "budget": budget,
             "seed": seed,
         }
@@ -101,9 +105,7 @@ def _targets(
 ) -> Tensor | None:
     if asked is None:
         return None
-    with torch.no_grad():
-        like = next(loaded.model.parameters(), clean)
-        classes = loaded.model(clean[:1].to(like.device, like.dtype)).shape[-1]
+    classes = logits_of(loaded.model, as_images(clean[:1], loaded.model, None), {}).shape[1]
     if asked == "random":
         numbers = seed + torch.arange(len(chosen.labels))
         drawn = Streams.from_seeds(numbers, torch.zeros_like(numbers)).uniform(())

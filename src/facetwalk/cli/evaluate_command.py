@@ -64,8 +64,16 @@ def evaluate(
         )
     _show(report, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
     if json is not None:
-        asked = {"model": loaded.name, "data": chosen.name, "eps": radius, "norm": norm}
-        write_json(json, asked | {"budget": budget, "seed": seed} | _as_data(report))
+        asked = {
+            "model": loaded.name,
+            "data": chosen.name,
+            "eps": radius,
+            "norm": norm,
+            "bounds": bounds,
+            "budget": budget,
+            "seed": seed,
+        }
+        write_json(json, asked | _as_data(report))
 
 
 def _show(report: Report, title: str) -> None:

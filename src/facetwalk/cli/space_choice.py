@@ -7,13 +7,12 @@ from pathlib import Path
 
 import torch
 
-from facetwalk import Box, InputError, L1Ball, L2Ball, LinfBall, Space
+from facetwalk import Box, InputError, Space
 from facetwalk.cli.files import read_inputs
+from facetwalk.spaces import BALLS
 from facetwalk.zoo import Loaded
 
 Pair = tuple[float, float]
-
-_BALLS = {"inf": LinfBall, "2": L2Ball, "1": L1Ball}
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ def make_box(bounds: Pair, loaded: Loaded) -> Box:
 
 def _ball(options: SpaceOptions, loaded: Loaded) -> Space:
     norm = options.norm or "inf"
-    if norm not in _BALLS:
-        raise InputError(f"--norm must be {', '.join(_BALLS)}; it is {norm!r}")
+    if norm not in BALLS:
+        raise InputError(f"--norm must be {', '.join(BALLS)}; it is {norm!r}")
     if options.around is None or options.eps is None:
         raise InputError("a ball needs its radius: add --eps E")
     centers = read_inputs(options.around, loaded.input_shape).to(loaded.dtype)
-    return _BALLS[norm](centers, options.eps, bounds=options.bounds)
+    return BALLS[norm](centers, options.eps, bounds=options.bounds)

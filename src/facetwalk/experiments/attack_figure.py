@@ -25,6 +25,15 @@ _LIGHT = 1.75
 """The colours of differences end so many times farther out, so that they stay light."""
 
 
+def check_pictures(images: Tensor) -> None:
+    """Refuse inputs that cannot be drawn, before the work that a figure would show."""
+    if images.ndim != 4 or images.shape[1] not in (1, 3):
+        raise InputError(
+            "only images (N, 1 or 3, height, width) can be drawn; these inputs have shape "
+            f"{tuple(images.shape)}"
+        )
+
+
 @dataclass(frozen=True)
 class Pictures:
     """Images `(N, 1 or 3, H, W)` in [0, 1], what became of them, and what the model sees there."""
@@ -36,11 +45,7 @@ class Pictures:
     confidence: Tensor
 
     def __post_init__(self) -> None:
-        if self.images.ndim != 4 or self.images.shape[1] not in (1, 3):
-            raise InputError(
-                "only images (N, 1 or 3, height, width) can be drawn; these inputs have shape "
-                f"{tuple(self.images.shape)}"
-            )
+        check_pictures(self.images)
 
     def chosen(self) -> list[int]:
         """What to show: fooled ones before others, and as many different classes as there are."""

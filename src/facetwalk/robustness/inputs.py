@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.models import require_eval
-from facetwalk.spaces import Bounds, L1Ball, L2Ball, LinfBall, Space
+from facetwalk.spaces import BALLS, Bounds, Space
 from facetwalk.types import InputError, ModelError
 
-_BALLS = {"inf": LinfBall, "2": L2Ball, "1": L1Ball}
 _NAMES = {math.inf: "inf", 2: "2", 1: "1"}
 
 
@@ -36,8 +35,8 @@ class Surroundings:
     def of(cls, eps: float, norm: str | float, bounds: Bounds | None) -> Surroundings:
         """Raises `InputError` for a norm that there is no ball of, no distance and no bounds."""
         name = _NAMES.get(norm) if isinstance(norm, (int, float)) else norm
-        if not isinstance(name, str) or name not in _BALLS:
-            raise InputError(f"norm must be one of {', '.join(_BALLS)}; it is {norm!r}")
+        if not isinstance(name, str) or name not in BALLS:
+            raise InputError(f"norm must be one of {', '.join(BALLS)}; it is {norm!r}")
         try:
             radius = float(eps)
         except (TypeError, ValueError, RuntimeError):
@@ -50,7 +49,7 @@ class Surroundings:
 
     def around(self, images: Tensor) -> Space:
         """A ball for each image."""
-        return _BALLS[self.norm](images, self.eps, bounds=self.bounds)
+        return BALLS[self.norm](images, self.eps, bounds=self.bounds)
 
 
 def require_classifier(model: object) -> None:
