@@ -89,6 +89,21 @@ def test_any_problem_can_be_run_again_alone_with_its_own_seed():
     assert torch.allclose(again.x[0], together.x[4])
 
 
+class OnlyFewRows(nn.Module):
+    def forward(self, x):
+        if len(x) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return x
+
+
+def test_too_many_rows_for_the_memory_are_said_in_words():
+    problem = fw.Problem(OnlyFewRows().eval(), fw.objectives.Output(0), fw.Box(-1, 1, shape=(3,)))
+    with pytest.raises(fw.InputError, match="not enough memory for 20 rows at once: pass a sm"):
+        fw.maximize(problem, solver=QUICK, starts=20)
+    fine = fw.maximize(problem, solver=QUICK, starts=20, batch_size=4)
+    assert fine.value.item() == 1
+
+
 class TestSeeds:
     def test_each_problem_may_have_its_own(self):
         problem, seeds = batch(), torch.tensor([40, 3, 40, 0, -7, 10**12, 5])

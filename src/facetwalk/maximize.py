@@ -105,7 +105,14 @@ def maximize(
                 watch.first_problem = int(family[0]) // starts
                 part = record.part(watch.first_problem, int(family[-1]) // starts)
                 task, at_work = home.rows(method.population, family, starts, x0, given)
-                run_chunk(method, task, at_work, part, watch)
+                try:
+                    run_chunk(method, task, at_work, part, watch)
+                except torch.OutOfMemoryError as error:
+                    count = len(at_work.best)
+                    raise InputError(
+                        f"there is not enough memory for {count} rows at once: pass a smaller "
+                        f"batch_size, such as {max(1, count // 4)}"
+                    ) from error
         with products_in("full"):
             value = _evaluate_anew(home, record, rows)
     return Result(

@@ -7,6 +7,7 @@ tensors of its own, as it does with everything else that changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,6 @@ from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
 
 _WORTH_RECORDING = 10
 """Steps of a round from which on a recording pays."""
-_WARM_UP_STEPS = 2
-"""Steps before a recording, in which libraries choose their kernels."""
 
 
 def can_replay(solver: Solver, x: Tensor) -> bool:
@@ -68,11 +67,16 @@ class Replay:
             _copy(self.state, prepared)
         numbers = self.solver.numbers(t)
         kind = len(numbers)
-        if kind not in self.graphs:
+        first = kind not in self.numbers
+        if first:
             self.numbers[kind] = [self.best.new_tensor(number) for number in numbers]
-            self.graphs[kind] = self._recording(kind)
         for tensor, number in zip(self.numbers[kind], numbers, strict=True):
             tensor.fill_(number)
+        if first:
+            _aside(lambda: self._body(kind), self.best.device)
+            return
+        if kind not in self.graphs:
+            self.graphs[kind] = self._recording(kind)
         graph, passes = self.graphs[kind]
         if graph is None:
             self._body(kind)
@@ -90,25 +94,38 @@ class Replay:
 
     def _recording(self, kind: int) -> tuple[torch.cuda.CUDAGraph | None, Passes]:
         """The graph of one kind of step and the passes it takes; no graph where it cannot be."""
-        changed = [self.state, self.best_x, self.best]
-        before, counted = map_tensors(Tensor.clone, changed), replace(self.passes)
-        side = torch.cuda.Stream(self.best.device)
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UP_STEPS):
-                self._body(kind)
-        torch.cuda.current_stream().wait_stream(side)
-        self.passes.set(counted)
-        graph: torch.cuda.CUDAGraph | None = torch.cuda.CUDAGraph()
-        try:
-            with torch.cuda.graph(graph):
-                self._body(kind)
-        except RuntimeError:
-            graph = None  # the model or the objective asks the host: step by step, then
+        counted = replace(self.passes)
+        graph = _capture(lambda: self._body(kind))
         passes = self.passes.since(counted)
         self.passes.set(counted)
-        _copy(changed, before)
         return graph, passes
+
+
+def recorded(work: Callable[[], object], device: torch.device) -> Callable[[], object]:
+    """Does `work` once, and returns what does it again: its recording, where there can be one."""
+    _aside(work, device)
+    graph = _capture(work)
+    return work if graph is None else graph.replay
+
+
+def _aside(work: Callable[[], object], device: torch.device) -> None:
+    """Do what is to be recorded on a stream of its own: libraries choose their kernels there."""
+    side = torch.cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        work()
+    torch.cuda.current_stream().wait_stream(side)
+
+
+def _capture(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:
+    """The graph of `work`; None where the model or the objective asks the host for a value."""
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            work()
+    except RuntimeError:
+        return None
+    return graph
 
 
 def _tensors(tree: Any) -> list[Tensor]:

@@ -58,10 +58,10 @@ class Streams:
 
     def fold(self, *numbers: int) -> Streams:
         """New streams, one for each combination of row and `numbers` (a step, a site, ...)."""
-        keys = self.keys
+        word = torch.zeros((), dtype=torch.int64)
         for number in numbers:
-            keys = _mix(keys + _wrap((number + 1) * _FIRST))
-        return Streams(keys)
+            word = _mix(word + _wrap((number + 1) * _FIRST))
+        return Streams(_mix(self.keys + word.item()))
 
     def uniform(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
         """Uniform numbers in (0, 1), shape `(B, *shape)`."""

@@ -96,12 +96,12 @@ def test_time_does_not_change_a_plan_for_evaluations(run, read_json, tmp_path):
 
 
 def test_few_evaluations_are_one_run(run):
-    assert "auto ran activation-descent: steps=7\n" in run(*SMALL, "--evaluations", 7)
+    assert "auto ran activation-descent: steps=7 momentum=0.5\n" in run(*SMALL, "--evaluations", 7)
 
 
 def test_a_network_without_relus_gets_sign_ascent(run, networks):
     printed = run("maximize", f"{networks}:without_relu", "--box", -1, 1, "--evaluations", 7)
-    assert "auto ran sign: steps=7\n" in printed
+    assert "auto ran sign: steps=7 momentum=0.5\n" in printed
 
 
 def test_a_solver_within_a_solver_is_set(run, read_json, tmp_path):

@@ -54,6 +54,14 @@ def test_counted_evaluations_are_those_of_the_plan(budget, relus):
     assert result.solver.evaluations == spent
 
 
+def test_momentum_is_for_the_last_digit():
+    for last_digit, momentum in ((True, 0.5), (False, 0.0)):
+        for budget in (10, 300, 5000):
+            plan = Auto(evaluations=budget).plan(to_the_last_digit=last_digit)
+            climbers = [solver for solver in plan.rounds if isinstance(solver, Sign)]
+            assert {solver.momentum for solver in climbers} == {momentum}
+
+
 def test_relus_are_looked_for_once_in_a_call(monkeypatch):
     from facetwalk.solvers import base
 

@@ -35,10 +35,11 @@ class _Epoch:
     """Steps of a round, as a multiple of the square root of the budget."""
     longest: int
     """Steps of a round, at most."""
+    momentum: float
 
 
-_TO_THE_LAST_DIGIT = _Epoch(rounds=5, growth=0.45, longest=50)
-_TO_A_THRESHOLD = _Epoch(rounds=24, growth=0.8, longest=25)
+_TO_THE_LAST_DIGIT = _Epoch(rounds=5, growth=0.45, longest=50, momentum=0.5)
+_TO_A_THRESHOLD = _Epoch(rounds=24, growth=0.8, longest=25, momentum=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,8 @@ class Auto:
         A model without `relus` gets plain sign ascent. The last rounds polish what was found,
         unless a threshold is all that is asked for.
         """
-        solver: Sign = ActivationDescent() if relus else Sign()
+        kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
+        solver: Sign = (ActivationDescent if relus else Sign)(momentum=kind.momentum)
         budget = self.evaluations or _USUAL
         if budget < _PAIR * _SHORTEST:
             return replace(solver, steps=budget)
@@ -80,7 +82,6 @@ class Auto:
             polish = Adam(steps=last // 2, step_size=_POLISH_STEP)
             finish = Adam(steps=last - last // 2, step_size=_FINISH_STEP)
             steps -= last
-        kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
         length = min(max(_SHORTEST, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
         epochs = max(1, round(steps / epoch))

@@ -17,7 +17,7 @@ from facetwalk.types import InputError
 _FIRST = ActivationDescent(steps=50)
 _INNER = ActivationDescent(steps=25, step_size=0.5)
 
-_BREEDING, _EPOCH = 1, 2
+_BREEDING, _REDRAWING, _EPOCH = 1, 2, 3
 """Streams of random numbers."""
 _CHAMPIONS = 2
 """Elites that are remembered of an epoch that is over."""
@@ -173,18 +173,17 @@ class Recombination(Method):
 
     def _children(self, task: Task, elites: Elites, number: int) -> Tensor:
         """New members, `(F * population, *shape)`."""
-        random = task.random.fold(_BREEDING, number)
         shape, dtype = elites.x.shape[2:], elites.x.dtype
         families, count = elites.value.shape
         family = torch.arange(families, device=elites.x.device)
         family = family.repeat_interleave(self.population)
-        first, second = random.fold(0).uniform((2,)).unbind(1)
-        one = (first * count).long()
-        other = (one + 1 + (second * (count - 1)).long()) % count
+        lots = task.random.fold(_BREEDING, number).uniform((2 + math.prod(shape),))
+        one = (lots[:, 0] * count).long()
+        other = (one + 1 + (lots[:, 1] * (count - 1)).long()) % count
         share = max(self.redrawn, 1 / math.prod(shape)) if self.redrawn else 0.0
-        lot = random.fold(1).uniform(shape)
+        lot = lots[:, 2:].unflatten(1, shape)
         child = torch.where(lot > (1 + share) / 2, elites.x[family, one], elites.x[family, other])
-        new = task.space.sample(random.fold(2)).to(dtype)
+        new = task.space.sample(task.random.fold(_REDRAWING, number)).to(dtype)
         return task.space.project(torch.where(lot < share, new, child))
 
     def _with_alternatives(self, task: Task, x: Tensor, number: int) -> Task:
