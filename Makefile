@@ -22,8 +22,9 @@ test: .venv/test-installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
 	touch $@
 
-.venv/test-installed: .venv/bin/python pyproject.toml constraints.txt requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]' --requirement requirements-dev.txt
+.venv/test-installed: .venv/bin/python pyproject.toml constraints.txt requirements-dev.txt requirements-peers.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,foolbox,art]' --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-peers.txt
 	touch $@ .venv/demo-installed
 
 clean:

@@ -15,6 +15,7 @@ from facetwalk.cli.evaluate_command import evaluate
 from facetwalk.cli.inspect_command import inspect
 from facetwalk.cli.maximize_command import maximize
 from facetwalk.cli.solvers_command import solvers
+from facetwalk.cli.train_command import train
 
 _BAD_INPUT = 2
 
@@ -37,7 +38,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-for command in (inspect, maximize, attack, evaluate, solvers, demo):
+for command in (inspect, maximize, attack, evaluate, train, solvers, demo):
     app.command()(command)
 
 

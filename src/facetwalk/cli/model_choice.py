@@ -12,12 +12,22 @@ from facetwalk.zoo import Loaded, load_model
 
 def make_model(spec: str, seed: int, shape: str | None, device: str = "cpu") -> Loaded:
     """The network of `spec` on a device; `shape` is text such as `1,28,28`."""
+    check_device(device)
+    loaded = load_model(spec, seed, None if shape is None else _sizes(shape))
+    return replace(loaded, model=loaded.model.to(device))
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there.
+
+    >>> check_device("gpu")
+    Traceback (most recent call last):
+    facetwalk.types.InputError: --device must be cpu or cuda; it is 'gpu'
+    """
     if device not in ("cpu", "cuda"):
         raise InputError(f"--device must be cpu or cuda; it is {device!r}")
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("there is no CUDA device here: use --device cpu")
-    loaded = load_model(spec, seed, None if shape is None else _sizes(shape))
-    return replace(loaded, model=loaded.model.to(device))
 
 
 def _sizes(shape: str) -> tuple[int, ...]:

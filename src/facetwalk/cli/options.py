@@ -13,7 +13,7 @@ Model = Annotated[
     str,
     typer.Argument(
         help="digits, a robust network such as mnist-cnn-0.3, random:10,64,64,1, net.onnx, "
-        "package.module:function or file.py:function."
+        "net.safetensors, package.module:function or file.py:function."
     ),
 ]
 Shape = Annotated[

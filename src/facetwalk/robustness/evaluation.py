@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from facetwalk.digests import digest
 from facetwalk.models import untouched_random_state
 from facetwalk.objectives import Margin
 from facetwalk.progress import progress_report
@@ -91,9 +91,9 @@ def evaluate(
         "attacks": [f"{name}: {stage!r}" for name, stage in stages.items()],
         "seed": seed,
         "images": count,
-        "first image": _digest([] if first is None else [first[0]]),
-        "labels": _digest([classes]),
-        "model": _digest([*model.parameters(), *model.buffers()]),
+        "first image": digest([] if first is None else [first[0]]),
+        "labels": digest([classes]),
+        "model": digest([*model.parameters(), *model.buffers()]),
     }
     records = None if folder is None else Records(folder, asked)
     done = {} if records is None else dict(records.samples)
@@ -170,13 +170,3 @@ def _attacked(
             numbers, broken_by, *(column.tolist() for column in columns), strict=True
         )
     ]
-
-
-def _digest(tensors: Sequence[Tensor]) -> str:
-    """A short name for the contents of tensors."""
-    sha = hashlib.sha256()
-    for tensor in tensors:
-        flat = tensor.detach().cpu().contiguous().flatten()
-        sha.update(str((tensor.dtype, tuple(tensor.shape))).encode())
-        sha.update(flat.view(torch.uint8).numpy().tobytes())
-    return sha.hexdigest()[:16]

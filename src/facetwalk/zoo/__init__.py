@@ -1,9 +1,10 @@
 """Networks to work on: random ones, trained ones, and those of users.
 
-Importing this needs no extra; what needs one (`load_onnx`, `digits`, `digits_net`, `robust_net`)
-names it when called.
+Importing this needs no extra; what needs one (`load_onnx`, `load_trained`, `digits`, `digits_net`,
+`robust_net`) names it when called.
 """
 
+from facetwalk.zoo.architectures import ARCHITECTURES, fresh_net
 from facetwalk.zoo.checkpoints import load_weights
 from facetwalk.zoo.cifar import CifarCnn, CifarResNet
 from facetwalk.zoo.digits import DigitsNet, digits, digits_net
@@ -16,12 +17,14 @@ from facetwalk.zoo.random_networks import MODEL_A, MODEL_B, MODEL_C, random_netw
 from facetwalk.zoo.resnet import ResNet18, WideResNet50_2
 from facetwalk.zoo.resnet20 import ResNet20
 from facetwalk.zoo.robust import BY_NAME as ROBUST_NETS
-from facetwalk.zoo.robust import RobustTraining, robust_net
+from facetwalk.zoo.robust import robust_net
 from facetwalk.zoo.squeezenet import SqueezeNet
 from facetwalk.zoo.stacked import StackedNetworks
+from facetwalk.zoo.trained import load_trained
 from facetwalk.zoo.vgg import Vgg19
 
 __all__ = [
+    "ARCHITECTURES",
     "MODEL_A",
     "MODEL_B",
     "MODEL_C",
@@ -35,15 +38,16 @@ __all__ = [
     "Normalize",
     "ResNet18",
     "ResNet20",
-    "RobustTraining",
     "SqueezeNet",
     "StackedNetworks",
     "Vgg19",
     "WideResNet50_2",
     "digits",
     "digits_net",
+    "fresh_net",
     "load_model",
     "load_onnx",
+    "load_trained",
     "load_weights",
     "random_network",
     "robust_net",

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from facetwalk.types import InputError, MissingExtraError
 
 WEIGHTS = "digits_net.safetensors"
-"""Name of the shipped weights within this package; `train_digits` writes them."""
+"""Name of the shipped weights within this package; `training.train_digits` writes them."""
 
 _TEST_IMAGES = 500
 

@@ -17,6 +17,7 @@ from facetwalk.zoo.loaded import Loaded
 from facetwalk.zoo.onnx import load_onnx
 from facetwalk.zoo.random_networks import random_network
 from facetwalk.zoo.robust import BY_NAME, robust_net
+from facetwalk.zoo.trained import load_trained
 
 _RANDOM = "random:"
 
@@ -25,9 +26,10 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
     """The network that `spec` names, in eval mode, with the shape of one input.
 
     `spec` is `digits`, the name of a robust network that the package ships (`mnist-cnn-0.3`, see
-    `robust`), `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file, or
-    `package.module:function` or `path/to/file.py:function`, where the function takes no
-    arguments and returns a torch module. `shape` is needed only where the network does not
+    `robust`), `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file or of
+    a `.safetensors` file that `facetwalk train` wrote, or `package.module:function` or
+    `path/to/file.py:function`, where the function takes no arguments and returns a torch module.
+    `shape` is needed only where the network does not
     tell the shape of its input itself.
 
     >>> load_model("random:10,64,64,1", seed=3).input_shape
@@ -45,12 +47,15 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
         loaded = Loaded(random_network(sizes, seed), (sizes[0],), spec)
     elif spec.lower().endswith(".onnx"):
         loaded = load_onnx(spec)
+    elif spec.lower().endswith(".safetensors"):
+        loaded = load_trained(spec)
     elif ":" in spec:
         loaded = _from_function(spec, shape)
     else:
         raise InputError(
             f"{spec!r} names no network: use digits, {', '.join(BY_NAME)}, random:10,64,64,1, "
-            "path/to/file.onnx, package.module:function or path/to/file.py:function"
+            "path/to/file.onnx, path/to/file.safetensors, package.module:function or "
+            "path/to/file.py:function"
         )
     if shape not in (None, loaded.input_shape):
         raise InputError(

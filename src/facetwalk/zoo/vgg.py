@@ -27,12 +27,12 @@ class Vgg19(nn.Module):
         self.features = nn.Sequential(*_convolutions(batch_norm))
         self.classifier = nn.Sequential(
             nn.Dropout(),
-            nn.Linear(512, 512),
+            _started(nn.Linear(512, 512)),
             nn.ReLU(inplace=True),
             nn.Dropout(),
-            nn.Linear(512, 512),
+            _started(nn.Linear(512, 512)),
             nn.ReLU(inplace=True),
-            nn.Linear(512, classes),
+            _started(nn.Linear(512, classes)),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,8 +53,13 @@ def _convolutions(batch_norm: bool) -> list[nn.Module]:
     return layers
 
 
-def _convolution(inputs: int, outputs: int) -> nn.Conv2d:
-    """Starts as He et al. (2015) have it: with torch's own start, signals fade in 16 layers."""
-    convolution = nn.Conv2d(inputs, outputs, 3, padding=1)
-    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
-    return convolution
+def _convolution(inputs: int, outputs: int) -> nn.Module:
+    return _started(nn.Conv2d(inputs, outputs, 3, padding=1))
+
+
+def _started(layer: nn.Conv2d | nn.Linear) -> nn.Module:
+    """Starts as He et al. (2015) have it: with torch's own start, signals fade in 19 layers."""
+    nn.init.kaiming_normal_(layer.weight, mode="fan_in", nonlinearity="relu")
+    assert layer.bias is not None
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -6,8 +6,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Generator
 
+from facetwalk.training import train_digits
 from facetwalk.types import MissingExtraError
-from facetwalk.zoo import DigitsNet, digits, digits_net, train_digits
+from facetwalk.zoo import DigitsNet, digits, digits_net
 
 
 def fresh_net() -> DigitsNet:
@@ -54,10 +55,9 @@ def test_the_seed_decides_the_network_and_the_global_generator_is_untouched(monk
 
 def test_the_command_writes_the_weights_and_reports(monkeypatch, tmp_path, capsys):
     net = fresh_net()
-    monkeypatch.setattr(train_digits, "__file__", str(tmp_path / "train_digits.py"))
     monkeypatch.setattr(train_digits, "train_digits_net", lambda seed: net)
     monkeypatch.setattr(train_digits, "attack_success", lambda net: 0.5)
-    train_digits.main()
+    train_digits.main(tmp_path)
     written = load_file(tmp_path / "digits_net.safetensors")
     assert all(torch.equal(written[name], value) for name, value in net.state_dict().items())
     assert "attack success at radius 0.2: 50.0%" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Trains the shipped digits network: `python -m facetwalk.zoo.train_digits`."""
+"""Trains the shipped digits network: `python -m facetwalk.training.train_digits`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from facetwalk import zoo
+from facetwalk.training import perturbing
+from facetwalk.training.perturbing import perturb
 from facetwalk.types import MissingExtraError
-from facetwalk.zoo import adversarial
-from facetwalk.zoo.adversarial import perturb
 from facetwalk.zoo.digits import WEIGHTS, DigitsNet, digits
 
 TRAINING_RADIUS = 0.15
@@ -54,12 +55,12 @@ def train_digits_net(seed: int) -> DigitsNet:
 
 def clean_accuracy(net: nn.Module) -> float:
     """Share of the test images that `net` classifies correctly."""
-    return adversarial.accuracy(net, *digits("test"))
+    return perturbing.accuracy(net, *digits("test"))
 
 
 def attack_success(net: nn.Module) -> float:
     """Share of the test images that are misclassified somewhere within `ATTACK_RADIUS`."""
-    return adversarial.attack_success(
+    return perturbing.attack_success(
         net,
         *digits("test"),
         radius=ATTACK_RADIUS,
@@ -69,8 +70,8 @@ def attack_success(net: nn.Module) -> float:
     )
 
 
-def main() -> None:
-    """Train with seed 0, write the weights beside this file and print what they are worth."""
+def main(folder: Path = Path(zoo.__file__).parent) -> None:
+    """Train with seed 0, write the weights to a folder and print what they are worth."""
     try:
         from safetensors.torch import save
     except ImportError as error:
@@ -78,7 +79,7 @@ def main() -> None:
     start = time.perf_counter()
     net = train_digits_net(seed=0)
     print(f"trained in {time.perf_counter() - start:.0f} s")
-    path = Path(__file__).with_name(WEIGHTS)
+    path = folder / WEIGHTS
     path.write_bytes(save(net.state_dict()))
     print(f"wrote {path} ({path.stat().st_size} bytes)")
     print(f"clean accuracy on test images: {clean_accuracy(net):.1%}")

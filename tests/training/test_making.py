@@ -1,0 +1,127 @@
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_problems import cifar_files, mnist_files, same_weights
+
+from facetwalk.data import mnist
+from facetwalk.training import making, measure, recipe_of, train
+from facetwalk.types import InputError, MissingExtraError
+from facetwalk.zoo import load_model
+
+RECIPE = replace(recipe_of("mnist-strided-0.3"), epochs=2, attack_steps=2, batch_size=25)
+
+
+@pytest.fixture(autouse=True)
+def short_attacks(monkeypatch) -> None:
+    monkeypatch.setattr("facetwalk.training.measuring._PGD_STEPS", 3)
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    return mnist_files(tmp_path / "data")
+
+
+def make(data: Path, out: Path, recipe=RECIPE, **options):
+    return making.make(recipe, data, out, **{"budget": 10} | options)
+
+
+def test_weights_and_a_record_are_written(data, tmp_path):
+    out = tmp_path / "new" / "folder"
+    record = make(data, out, images=50, command="facetwalk train 'a b'")
+    name = RECIPE.name
+    assert sorted(path.name for path in out.iterdir()) == [f"{name}.json", f"{name}.safetensors"]
+    images, labels = (part[:50] for part in mnist(data, "train"))
+    expected = train(RECIPE, images, labels)
+    written = load_file(out / f"{name}.safetensors")
+    assert all(torch.equal(written[key], value) for key, value in expected.net.state_dict().items())
+    assert json.loads((out / f"{name}.json").read_text()) == record
+    assert record["training"].items() >= {**vars(RECIPE), "images": 50}.items()
+    test = [part[:50] for part in mnist(data, "test")]
+    assert record["test"] == measure(expected.net, *test, RECIPE.radius, 10)
+    assert record["history"] == expected.history
+    assert record["command"] == "facetwalk train 'a b'"
+    assert record["torch"] == torch.__version__
+    assert record["seconds"] > 0
+    assert "threads" in record["machine"]
+
+
+def test_what_is_written_loads_as_the_network_it_was(data, tmp_path):
+    make(data, tmp_path)
+    loaded = load_model(str(tmp_path / f"{RECIPE.name}.safetensors"))
+    assert (loaded.name, loaded.input_shape) == (RECIPE.name, (1, 28, 28))
+    assert not loaded.model.training
+    assert same_weights(loaded.model, train(RECIPE, *mnist(data, "train")).net)
+
+
+def test_it_goes_on_after_an_interruption_and_finished_networks_stay(data, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*arguments, **options):
+        raise Killed
+
+    whole = make(data, tmp_path / "whole")
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "measure", killed)
+        with pytest.raises(Killed):
+            make(data, out)
+    assert [path.name for path in out.iterdir()] == [f"{RECIPE.name}.checkpoint"]
+    with monkeypatch.context() as patch:
+        patch.setattr("facetwalk.training.fitting._pass", killed)
+        record = make(data, out)
+    assert record["history"] == whole["history"]
+    weights = f"{RECIPE.name}.safetensors"
+    assert (out / weights).read_bytes() == (tmp_path / "whole" / weights).read_bytes()
+    assert not (out / f"{RECIPE.name}.checkpoint").exists()
+    (out / weights).unlink()
+    assert make(data, out)["history"] == record["history"]
+    record = make(data, out)
+    monkeypatch.setattr(making, "train", killed)
+    assert make(data, out) == record
+    with pytest.raises(Killed):
+        make(data, out, restart=True)
+
+
+def test_another_recipe_or_other_data_in_the_same_place_are_refused(data, tmp_path):
+    out = tmp_path / "out"
+    make(data, out)
+    with pytest.raises(InputError, match=r"\.json is of another training \(seed 2 and not 5\): "):
+        make(data, out, replace(RECIPE, seed=5))
+    with pytest.raises(InputError, match=r"\(data_digest \w+ and not \w+, images 60 and not 30\)"):
+        make(data, out, images=30)
+    (out / f"{RECIPE.name}.json").write_text("[]")
+    with pytest.raises(InputError, match="is no record of a training: add --restart"):
+        make(data, out)
+    assert make(data, out, restart=True)["training"]["images"] == 60
+
+
+def test_cifar_is_read_from_its_files(tmp_path):
+    recipe = replace(recipe_of("cifar-cnn-8"), epochs=1, attack_steps=1)
+    record = make(cifar_files(tmp_path / "data"), tmp_path / "out", recipe)
+    assert (record["training"]["images"], record["test"]["test_images"]) == (5, 7)
+    assert load_model(str(tmp_path / "out" / "cifar-cnn-8.safetensors")).input_shape == (3, 32, 32)
+
+
+def test_missing_data_and_folders_that_cannot_be_written_are_named(data, tmp_path):
+    with pytest.raises(InputError, match="there is no train-images-idx3-ubyte"):
+        make(tmp_path, tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file/out cannot be a folder: Not a directory"):
+        make(data, tmp_path / "file" / "out")
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(InputError, match="closed may not be written to"):
+            make(data, tmp_path / "closed")
+
+
+def test_without_safetensors_the_extra_is_named(monkeypatch, data, tmp_path):
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    with pytest.raises(MissingExtraError, match=r"facetwalk\[demo\]"):
+        make(data, tmp_path)

@@ -1,0 +1,68 @@
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from small_problems import tiny
+
+from facetwalk.training import RECIPES, recipe_of
+from facetwalk.types import InputError
+from facetwalk.zoo import ROBUST_NETS
+
+SHIPPED = {
+    "mnist-cnn-0.3": ("mnist", 0.3, 10, 24, 256, 1e-3, 0),
+    "mnist-cnn-0.2": ("mnist", 0.2, 10, 24, 256, 1e-3, 1),
+    "mnist-strided-0.3": ("mnist", 0.3, 10, 24, 256, 2e-3, 2),
+    "cifar-cnn-8": ("cifar10", 8 / 255, 7, 30, 256, 1e-3, 3),
+    "cifar-resnet-8": ("cifar10", 8 / 255, 7, 30, 256, 3e-3, 4),
+}
+"""What the records beside the shipped weights say."""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_networks_have_the_recipes_that_made_them(name):
+    recipe = recipe_of(name)
+    assert (
+        recipe.data,
+        recipe.radius,
+        recipe.attack_steps,
+        recipe.epochs,
+        recipe.batch_size,
+        recipe.learning_rate,
+        recipe.seed,
+    ) == SHIPPED[name]
+    assert (recipe.method, recipe.optimizer) == ("pgd", "adam")
+    assert recipe.architecture == ROBUST_NETS[name]
+
+
+def test_names_say_what_recipes_do():
+    assert list(RECIPES)[:5] == list(ROBUST_NETS) == list(SHIPPED)
+    for name, recipe in list(RECIPES.items())[5:]:
+        assert name == recipe.name
+        assert name.endswith(f"-{recipe.method}")
+        assert recipe.radius == {"mnist": 0.2, "cifar10": 8 / 255}[recipe.data]
+        assert recipe.architecture.startswith(name.removesuffix(f"-{recipe.method}"))
+
+
+def test_recipes_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        RECIPES["mnist-pgd"].seed = 7  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "trades"}, "method must be one of natural, fgsm, pgd, free, not 'trades'"),
+        ({"architecture": "vgg"}, "architecture must be one of mnist-cnn, .*, not 'vgg'"),
+        ({"radius": 8}, "the radius must be between 0 and 1; it is 8"),
+        ({"radius": float("nan")}, "the radius must be between 0 and 1; it is nan"),
+        ({"learning_rate": 0.0}, "the learning rate must be positive; it is 0"),
+        ({"epochs": 0}, "epochs must be at least 1; it is 0"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(tiny(), **changes)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(InputError, match="'vgg' names no recipe: see facetwalk train --list"):
+        recipe_of("vgg")
