@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from attacks import SOLVED, Target
+from attacks import SOLVED
 from networks import CASES, Case
+from outcome import Target
 from random_networks import SIZES
 from report import RESULTS, markdown, save
 from torch import Tensor
@@ -27,6 +28,9 @@ from facetwalk.solvers.recombination import Elites
 from facetwalk.zoo import StackedNetworks, random_network
 
 Change = Callable[[Recombination], Method]
+
+REACHED = 1e-5
+"""A share of the best value that counts as nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +61,12 @@ def inner(plan: Recombination, **changes: object) -> Recombination:
 
 
 def with_solver(plan: Recombination, kind: type[Sign]) -> Recombination:
-    return replace(
-        plan,
-        first=kind(steps=plan.first.steps),
-        inner=kind(steps=plan.inner.steps, step_size=plan.inner.step_size),  # pyright: ignore
-    )
+    def of(solver: Solver) -> Sign:
+        assert isinstance(solver, Sign)
+        size, momentum = solver.step_size, solver.momentum
+        return kind(steps=solver.steps, step_size=size, momentum=momentum)
+
+    return replace(plan, first=of(plan.first), inner=of(plan.inner))
 
 
 def restarts(plan: Recombination) -> Recombination:
@@ -84,6 +89,7 @@ PARTS: dict[str, Change] = {
     "no kernel: exact gradients": lambda plan: with_solver(plan, Sign),
     "no normalisation by normals": lambda plan: with_solver(plan, Unnormalised),
     "no annealing: kernel to the end": lambda plan: inner(plan, annealing=1.0),
+    "no momentum": lambda plan: inner(plan, momentum=0.0),
     "no recombination: restarts": restarts,
     "no crossover: clones of the best": clones,
     "no other losses": lambda plan: replace(plan, mixed=False),
@@ -92,7 +98,6 @@ PARTS: dict[str, Change] = {
     "no polish, no finish": lambda plan: _with_last(plan, None, None),
     "no polish": lambda plan: _with_last(plan, None, plan.finish),
     "no finish": lambda plan: _with_last(plan, plan.polish, None),
-    "normals measured in every round": lambda plan: inner(plan, refresh=1),
 }
 
 SETTINGS: dict[str, Change] = {
@@ -148,13 +153,13 @@ def success(case: Case, change: Change, options: argparse.Namespace) -> list[flo
     ]
 
 
-def mean_value(model: str, change: Change, options: argparse.Namespace) -> list[float]:
-    """Mean best values on random networks, one for each seed."""
+def best_values(model: str, change: Change, options: argparse.Namespace) -> Tensor:
+    """The best value found on each random network, `(seeds, networks)`."""
     stack = StackedNetworks([random_network(SIZES[model], s) for s in range(options.networks)])
     space = fw.Box(-1, 1, shape=(SIZES[model][0],))
     problem = fw.Problem(stack.to(options.device), fw.objectives.Output(0), space)
     plan = change(_plan(3 * options.budget, to_the_last_digit=True))
-    return [_values(problem, plan, seed).mean().item() for seed in range(options.seeds)]
+    return torch.stack([_values(problem, plan, seed).cpu() for seed in range(options.seeds)])
 
 
 def _plan(budget: int, to_the_last_digit: bool) -> Recombination:
@@ -177,7 +182,7 @@ def main() -> None:
         default=["mnist_cnn_pgd", "mnist-cnn-0.3", "mnist-strided", "cifar-cnn", "digits"],
     )
     parser.add_argument("--models", default="AC", help="random networks")
-    parser.add_argument("--networks", type=int, default=64, help="how many random ones")
+    parser.add_argument("--networks", type=int, default=256, help="how many random ones")
     parser.add_argument("--budget", type=int, default=1000)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
@@ -186,22 +191,47 @@ def main() -> None:
     options = parser.parse_args()
     cases = [case for case in CASES if any(part in case.name for part in options.networks_named)]
     changes = PARTS if options.table == "parts" else SETTINGS
-    headers = ["", *(case.name for case in cases), *(f"Model {m}" for m in options.models)]
     title = f"Success (%) at {options.budget} gradients; random networks: mean value at three times"
-    rows, data = [], []
+    measured: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, Tensor]] = {}
     for name, change in changes.items():
-        measured = {case.name: success(case, change, options) for case in cases}
-        measured |= {f"Model {m}": mean_value(m, change, options) for m in options.models}
-        data.append({"change": name, "measured": measured})
-        rows.append([name, *(_cell(values) for values in measured.values())])
-        table = markdown(headers, rows)
+        measured[name] = {case.name: success(case, change, options) for case in cases}
+        found[name] = {f"Model {m}": best_values(m, change, options) for m in options.models}
+        table, data = page(measured, found)
         save(f"ablation_{options.table}", title, table, data, options.device, options.out)
+
+
+def page(
+    measured: dict[str, dict[str, list[float]]], found: dict[str, dict[str, Tensor]]
+) -> tuple[str, list[dict]]:
+    """What is known so far, as a table and as data."""
+    some = next(iter(measured))
+    limits = {
+        model: torch.cat([values[model] for values in found.values()]).amax(0)
+        for model in found[some]
+    }
+    rows, data = [], []
+    for name, rates in measured.items():
+        cells = [_cell(values) for values in rates.values()]
+        entry: dict = {"change": name, "measured": dict(rates), "reach": {}}
+        for model, values in found[name].items():
+            reach = (values >= (1 - REACHED) * limits[model]).float().mean().item()
+            entry["measured"][model] = values.mean(1).tolist()
+            entry["reach"][model] = reach
+            cells.append(f"{_cell(entry['measured'][model])}; {100 * reach:.0f} %")
+        rows.append([name, *cells])
+        data.append(entry)
+    note = (
+        f"After a mean value: how many networks end within {REACHED:g} of the best value "
+        "that any row of the table found."
+    )
+    return markdown(["", *measured[some], *found[some]], rows) + f"\n\n{note}", data
 
 
 def _cell(values: list[float]) -> str:
     mean = statistics.mean(values)
     spread = (max(values) - min(values)) / 2
-    digits = 1 if mean > 1000 else 2
+    digits = 1 if mean > 1000 else 3
     return f"{mean:,.{digits}f} ± {spread:,.{digits}f}"
 
 

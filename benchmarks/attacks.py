@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import torch
-from networks import Case
-from torch import Tensor, nn
+from counted import Counted
+from outcome import Attack, Outcome, Target, untouched
+from peer_attacks import PEERS
 
 import facetwalk as fw
 from facetwalk.objectives import CrossEntropy, Guided, Margin, TargetedDLR
@@ -19,56 +20,8 @@ RUN = 100
 SOLVED = 1e-6
 """A margin that counts as misclassified, in float32."""
 
-
-@dataclass(frozen=True)
-class Target:
-    """Images of one network, and the set in which they may move."""
-
-    model: nn.Module
-    images: Tensor
-    labels: Tensor
-    eps: float
-
-    @classmethod
-    def of(cls, case: Case, device: str, images: slice = slice(None)) -> Target:
-        """Some images of a case, on a device."""
-        pixels, labels = case.images()
-        model = case.load().to(device)
-        for weight in model.parameters():
-            weight.requires_grad_(False)
-        return cls(model, pixels[images].to(device), labels[images].to(device), case.eps)
-
-    def select(self, rows: Tensor) -> Target:
-        return replace(self, images=self.images[rows], labels=self.labels[rows])
-
-
-@dataclass
-class Outcome:
-    """What an attack did to each image."""
-
-    margin: Tensor
-    """The highest found, re-evaluated."""
-    gradients: Tensor
-    """Gradient evaluations spent, int64 `(B,)`."""
-    forwards: Tensor
-    seconds: float = 0.0
-    notes: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def solved(self) -> Tensor:
-        return self.margin > 0
-
-
-Attack = Callable[[Target, int, int], Outcome]
-"""`(target, gradient evaluations, seed) -> Outcome`."""
-
-
-def untouched(target: Target) -> Outcome:
-    """Before any attack: some images are misclassified as they are."""
-    nothing = torch.zeros(len(target.labels), dtype=torch.int64)
-    with torch.no_grad():
-        margin = Margin(target.labels)(target.model(target.images))
-    return Outcome(margin, nothing, nothing.clone())
+_PARAMETERS_FOR: dict[tuple[int, ...], str] = {(3, 32, 32): "cifar10", (3, 224, 224): "imagenet"}
+"""ADR-GD's, by the shape of images; those for MNIST serve all others."""
 
 
 def run(
@@ -146,9 +99,14 @@ def apgd_t(target: Target, budget: int, seed: int) -> Outcome:
 
 
 def adr_gd(preset: str) -> Attack:
-    """ADR-GD with the appendix's parameters for MNIST; two gradients a step."""
-    solver = replace(AdrGd.for_experiment("mnist-untargeted", preset), normals="probed")
-    return restarts(solver, climbs_cross_entropy=True)
+    """ADR-GD with the appendix's parameters for such images; two gradients a step."""
+
+    def attack_all(target: Target, budget: int, seed: int) -> Outcome:
+        data = _PARAMETERS_FOR.get(tuple(target.images.shape[1:]), "mnist")
+        solver = replace(AdrGd.for_experiment(f"{data}-untargeted", preset), normals="probed")
+        return restarts(solver, climbs_cross_entropy=True)(target, budget, seed)
+
+    return attack_all
 
 
 def ours(target: Target, budget: int, seed: int) -> Outcome:
@@ -161,7 +119,7 @@ def autoattack(target: Target, budget: int, seed: int) -> Outcome:
     """AutoAttack's standard version, as `pyautoattack` has it; it sets its own budget."""
     from pyautoattack import AutoAttack
 
-    counted = _Counted(target.model)
+    counted = Counted(target.model)
     began = time.perf_counter()
     attack = AutoAttack(
         counted, norm="Linf", eps=target.eps, device=str(target.images.device), seed=seed
@@ -170,30 +128,12 @@ def autoattack(target: Target, budget: int, seed: int) -> Outcome:
         target.images, target.labels, batch_size=len(target.labels)
     )
     outcome = untouched(replace(target, images=attacked))
-    outcome.gradients += counted.backward_rows // len(target.labels)
-    outcome.forwards += counted.forward_rows // len(target.labels)
+    spent = counted.take()
+    outcome.gradients += spent.backward // len(target.labels)
+    outcome.forwards += spent.forward // len(target.labels)
     outcome.seconds = time.perf_counter() - began
     outcome.notes = {"solver": "AutoAttack standard; evaluations are the mean over images"}
     return outcome
-
-
-class _Counted(nn.Module):
-    """Counts the rows that pass forward, and back."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.forward_rows = self.backward_rows = 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.forward_rows += len(x)
-        logits = self.model(x)
-        if logits.requires_grad:
-            logits.register_hook(self._count_backward)
-        return logits
-
-    def _count_backward(self, gradient: Tensor) -> None:
-        self.backward_rows += len(gradient)
 
 
 ATTACKS: dict[str, Attack] = {
@@ -204,5 +144,6 @@ ATTACKS: dict[str, Attack] = {
     "ADR-GD, paper": adr_gd("paper"),
     "ADR-GD, released": adr_gd("released-attack"),
     "AutoAttack": autoattack,
+    **PEERS,
     "ours": ours,
 }

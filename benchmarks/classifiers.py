@@ -10,8 +10,9 @@ import argparse
 from pathlib import Path
 
 import torch
-from attacks import ATTACKS, Attack, Target
+from attacks import ATTACKS
 from networks import CASES
+from outcome import Attack, Target
 from report import RESULTS, earlier, made_by, markdown, origin, write
 
 HEADERS = ["network", "attack", "success", "seeds", "gradients at most", "on average"]

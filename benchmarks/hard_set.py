@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from attacks import ATTACKS, Target
+from attacks import ATTACKS
 from networks import CASES, Case
+from outcome import Target
 from report import RESULTS, earlier, made_by, markdown, origin, write
 from torch import Tensor
 

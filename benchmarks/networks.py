@@ -87,6 +87,7 @@ CASES = [
     Case("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"), _mnist, 0.25, robust=True),
     Case("mnist_cnn_clean", lambda: _released("mnist_cnn_clean"), _mnist, 0.05, robust=False),
     Case("mnist_wong_kolter", _wong_kolter, _mnist, 0.10, robust=True),
+    Case("mnist_wong_kolter", _wong_kolter, _mnist, 0.15, robust=True),
     Case("mnist-cnn-0.3", lambda: robust_net("mnist-cnn-0.3"), _mnist, 0.30, robust=True),
     Case("mnist-cnn-0.2", lambda: robust_net("mnist-cnn-0.2"), _mnist, 0.25, robust=True),
     Case("mnist-strided-0.3", lambda: robust_net("mnist-strided-0.3"), _mnist, 0.30, robust=True),

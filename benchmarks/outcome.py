@@ -1,0 +1,63 @@
+"""Images under attack, and what an attack did to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+from networks import Case
+from torch import Tensor, nn
+
+from facetwalk.objectives import Margin
+
+
+@dataclass(frozen=True)
+class Target:
+    """Images of one network, and the set in which they may move."""
+
+    model: nn.Module
+    images: Tensor
+    labels: Tensor
+    eps: float
+
+    @classmethod
+    def of(cls, case: Case, device: str, images: slice = slice(None)) -> Target:
+        """Some images of a case, on a device."""
+        pixels, labels = case.images()
+        model = case.load().to(device)
+        for weight in model.parameters():
+            weight.requires_grad_(False)
+        return cls(model, pixels[images].to(device), labels[images].to(device), case.eps)
+
+    def select(self, rows: Tensor) -> Target:
+        return replace(self, images=self.images[rows], labels=self.labels[rows])
+
+
+@dataclass
+class Outcome:
+    """What an attack did to each image."""
+
+    margin: Tensor
+    """The highest found, re-evaluated."""
+    gradients: Tensor
+    """Gradient evaluations spent, int64 `(B,)`."""
+    forwards: Tensor
+    seconds: float = 0.0
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def solved(self) -> Tensor:
+        return self.margin > 0
+
+
+Attack = Callable[[Target, int, int], Outcome]
+"""`(target, gradient evaluations, seed) -> Outcome`."""
+
+
+def untouched(target: Target) -> Outcome:
+    """Before any attack: some images are misclassified as they are."""
+    nothing = torch.zeros(len(target.labels), dtype=torch.int64)
+    with torch.no_grad():
+        margin = Margin(target.labels)(target.model(target.images))
+    return Outcome(margin, nothing, nothing.clone())
