@@ -25,8 +25,6 @@ import facetwalk as fw
 from facetwalk.objectives import Margin
 from facetwalk.solvers import ActivationDescent, Auto, Recombination, Sign
 
-SHORT, LONG = 100, 600
-"""Steps of two runs; what a step costs is the difference between them, without what comes once."""
 LARGEST_JOB = 10_000_000
 """Rows times evaluations, so that no measurement takes minutes."""
 
@@ -87,20 +85,23 @@ class Bench:
         return replay
 
 
-def step_cost(bench: Bench, sizes: list[int], repeats: int) -> list[dict]:
-    """Seconds of a step of Sign and of activation descent."""
+def step_cost(bench: Bench, sizes: list[int], repeats: int, short: int, long: int) -> list[dict]:
+    """Seconds of a step of Sign and of activation descent.
+
+    It is the difference between a short and a long run: what comes once does not count.
+    """
     found = []
     for size in sizes:
         problem = bench.problem(size)
         times: dict[str, list[float]] = {"Sign": [], "activation descent": []}
         for repeat in range(repeats + 1):
             for name, kind in (("Sign", Sign), ("activation descent", ActivationDescent)):
-                short, long = (
+                less, more = (
                     bench.seconds(partial(fw.maximize, problem, solver=kind(steps=steps)))
-                    for steps in (SHORT, LONG)
+                    for steps in (short, long)
                 )
                 if repeat:
-                    times[name].append((long - short) / (LONG - SHORT))
+                    times[name].append((more - less) / (long - short))
         medians = {name: statistics.median(taken) for name, taken in times.items()}
         ratio = medians["activation descent"] / medians["Sign"]
         found.append({"batch": size, "ratio": ratio, **medians})
@@ -197,6 +198,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--batches", nargs="+", type=int, default=[64, 1000])
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--steps", nargs=2, type=int, default=[100, 600], help="of two runs")
     parser.add_argument("--rows", nargs="+", type=int, default=[64, 1000, 4000])
     parser.add_argument("--evaluations", nargs="+", type=int, default=[1000, 10000])
     parser.add_argument("--counts", nargs="+", type=int, default=[50, 100, 200, 400, 800])
@@ -204,7 +206,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     bench = Bench(options.network, options.device)
-    steps = step_cost(bench, options.batches, options.repeats)
+    steps = step_cost(bench, options.batches, options.repeats, *options.steps)
     grown = growth(bench, options.counts, options.budgets)
     rates = throughput(bench, options.rows, options.evaluations)
     absolute = options.device == "cuda"
