@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from facetwalk.cli import attack_options, options
@@ -62,7 +63,8 @@ def evaluate(
             folder=out,
             progress=sys.stderr.isatty() and not quiet,
         )
-    _show(report, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
+    peak_mebibytes = torch.cuda.max_memory_reserved() >> 20 if device == "cuda" else None
+    _show(report, peak_mebibytes, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
     if json is not None:
         asked = {
             "model": loaded.name,
@@ -73,10 +75,11 @@ def evaluate(
             "budget": budget,
             "seed": seed,
         }
-        write_json(json, asked | _as_data(report))
+        peak = {"peak_mebibytes": peak_mebibytes}
+        write_json(json, asked | _as_data(report) | peak)
 
 
-def _show(report: Report, title: str) -> None:
+def _show(report: Report, peak_mebibytes: int | None, title: str) -> None:
     say(title)
     rows = [
         ["images", f"{len(report.samples):,}"],
@@ -85,6 +88,8 @@ def _show(report: Report, title: str) -> None:
         ["gradients an image", f"{report.mean_gradients:,.0f}"],
         ["seconds", f"{report.seconds:,.1f}"],
     ]
+    if peak_mebibytes is not None:
+        rows.append(["peak GPU memory", f"{peak_mebibytes:,} MiB"])
     show_table(["", "value"], rows, words=[""])
     doubtful = sum(sample.depends_on_batch for sample in report.samples)
     if doubtful:
