@@ -6,6 +6,10 @@ from torch.nn.utils import skip_init
 
 DUALS = {"inf": 1, "2": 2, "1": float("inf")}
 """For each norm, the order of the norm that measures how much a linear function can gain."""
+NORMS = {"inf": 0.1, "2": 0.2, "1": 0.4}
+"""For each norm, an eps at which some images fall and others do not."""
+CLEAR = 1e-3
+"""Worst cases nearer to zero than this are a matter of rounding."""
 
 
 class Calls(nn.Module):

@@ -1,0 +1,136 @@
+"""What members of a population climb instead of a classification loss."""
+
+import pytest
+import torch
+from objective_cases import PER_PROBLEM, SHARED, draw
+from scores_by_hand import classify, cross_entropy, every_classification, margin
+from torch import Tensor
+
+from facetwalk.objectives import (
+    DLR,
+    CrossEntropy,
+    Margin,
+    MixedLosses,
+    MixedTargetedLosses,
+    TargetedCrossEntropy,
+    TargetedDLR,
+    TargetedMargin,
+)
+
+
+def many(count: int, classes: int, seed: int = 5) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits, labels and turns of many rows."""
+    labels = torch.arange(count) % classes
+    return draw(count, classes, seed=seed), labels, torch.arange(count)
+
+
+def by_rank(logits: Tensor, labels: Tensor) -> list[list[int]]:
+    """The other classes of each row, likeliest first."""
+    return [
+        sorted((c for c in range(len(z)) if c != y), key=lambda c, z=z: -z[c])
+        for z, y in zip(logits.tolist(), labels.tolist(), strict=True)
+    ]
+
+
+CE, MARGIN = "cross-entropy", "margin"
+# fmt: off
+BETWEEN = {
+    2: [MARGIN, 0, 0, MARGIN, 0, 0, MARGIN, 0, 0, MARGIN,
+        0, 0, MARGIN, 0, 0, MARGIN, 0, 0, MARGIN, 0],
+    3: [MARGIN, 1, 0, MARGIN, 1, 0, MARGIN, 1, 0, MARGIN,
+        1, 0, MARGIN, 1, 0, MARGIN, 1, 0, MARGIN, 1],
+    4: [MARGIN, 1, 2, MARGIN, 0, 1, MARGIN, 2, 0, MARGIN,
+        1, 2, MARGIN, 0, 1, MARGIN, 2, 0, MARGIN, 1],
+    10: [MARGIN, 1, 2, MARGIN, 3, 4, MARGIN, 5, 6, MARGIN,
+         7, 8, MARGIN, 0, 1, MARGIN, 2, 3, MARGIN, 4],
+}
+# fmt: on
+"""By the number of classes: the odd turns from 1 to 39, a number being the rank of one class."""
+UNTARGETED = [
+    (kind, classes)
+    for kind in (CrossEntropy, Margin, DLR)
+    for classes in BETWEEN
+    if classes > 2 or kind is not DLR
+]
+
+
+class TestAlternatives:
+    """What members of a population climb instead."""
+
+    @pytest.mark.parametrize(("kind", "classes"), UNTARGETED)
+    def test_turns_are_those_written_out_here(self, kind, classes):
+        logits, labels, turn = many(41, classes)
+        found = kind(labels).alternative(logits, turn)
+        assert isinstance(found, MixedLosses)
+        assert torch.equal(found.labels, labels)
+        others, climbed = by_rank(logits, labels), []
+        for row, number in enumerate(found.kind.tolist()):
+            rank = others[row].index(found.targets[row].item())
+            climbed.append([CE, MARGIN, rank][number])
+        assert climbed[::2] == [CE] * 21
+        assert climbed[1::2] == BETWEEN[classes]
+
+    @pytest.mark.parametrize(("kind", "classes"), UNTARGETED)
+    def test_scores_are_those_of_the_turn(self, kind, classes):
+        logits, labels, turn = many(41, classes)
+        scores = kind(labels).alternative(logits, turn)(logits).tolist()
+        others = by_rank(logits, labels)
+        for row, (z, y) in enumerate(zip(logits.tolist(), labels.tolist(), strict=True)):
+            climbed = BETWEEN[classes][row // 2] if row % 2 else CE
+            if climbed == CE:
+                expected = cross_entropy(z, y)
+            elif climbed == MARGIN:
+                expected = margin(z, y)
+            else:
+                expected = z[others[row][climbed]] - z[y]
+            assert scores[row] == pytest.approx(expected)
+
+    @pytest.mark.parametrize("classes", [2, 3, 4, 6, 12])
+    def test_every_other_class_gets_its_turn_as_often(self, classes):
+        turns = 3 * 2 * (classes - 1)
+        logits = draw(1, classes).expand(turns, -1)
+        labels = torch.full((turns,), classes - 1)
+        found = Margin(labels).alternative(logits, 1000 * turns + torch.arange(turns))
+        one = found.targets[found.kind == 2]
+        assert one.bincount(minlength=classes).tolist() == [2] * (classes - 1) + [0]
+
+    @pytest.mark.parametrize("kind", [TargetedCrossEntropy, TargetedMargin, TargetedDLR])
+    def test_targeted_ones_keep_their_goal_and_take_turns(self, kind):
+        logits, labels, turn = many(41, 5)
+        targets = (labels + 1) % 5
+        goal = targets if kind is TargetedDLR else labels
+        found = classify(kind, labels, targets).alternative(logits, turn)
+        assert isinstance(found, MixedTargetedLosses)
+        assert torch.equal(found.labels, goal)
+        scores = found(logits).tolist()
+        for row, (z, y) in enumerate(zip(logits.tolist(), goal.tolist(), strict=True)):
+            expected = -margin(z, y) if row % 2 else -cross_entropy(z, y)
+            assert scores[row] == pytest.approx(expected)
+
+    @every_classification
+    def test_one_label_serves_every_row(self, kind, by_hand):
+        logits, _, turn = many(20, 5)
+        one = classify(kind, torch.tensor([3]), torch.tensor([1])).alternative(logits, turn)
+        threes, ones = torch.full((20,), 3), torch.full((20,), 1)
+        each = classify(kind, threes, ones).alternative(logits, turn)
+        assert one.count == each.count == 20
+        assert torch.equal(one(logits), each(logits))
+
+    @every_classification
+    def test_each_rows_depends_on_its_own_turn_alone(self, kind, by_hand):
+        logits, labels, turn = many(30, 6)
+        objective = classify(kind, labels, (labels + 1) % 6)
+        together = objective.alternative(logits, turn)(logits)
+        for row in ([4], [29, 3], [7, 7, 0]):
+            index = torch.tensor(row)
+            alone = objective.select(index).alternative(logits[index], turn[index])
+            torch.testing.assert_close(alone(logits[index]), together[index])
+        other = objective.alternative(logits, turn + 1)(logits)
+        assert not torch.isclose(other, together).any()
+
+    @pytest.mark.parametrize(
+        ("objective", "outputs"),
+        [SHARED["Output"], SHARED["Custom"], PER_PROBLEM["Distance"], PER_PROBLEM["Linear"]],
+    )
+    def test_other_objectives_know_none(self, objective, outputs):
+        assert objective.alternative(outputs, torch.arange(5)) is objective
