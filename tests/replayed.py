@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from facetwalk.solvers import (
     ActivationDescent,
     Adagrad,
     Adam,
+    AdrGd,
     Auto,
     Recombination,
     RmsProp,
@@ -28,6 +31,12 @@ SOLVERS = {
     "adam, constant": Adam(steps=30, decay="constant", mean_decay=0.5, square_decay=0.9),
     "adagrad": Adagrad(steps=30),
     "rmsprop": RmsProp(steps=30, decay="cosine"),
+    "ADR-GD": AdrGd(steps=40, noise_period=6, gate_tolerance=1.0, normals_every=7),
+    "ADR-GD, probed": AdrGd(steps=40, normals="probed", normals_every=5),
+    "ADR-GD, released": replace(AdrGd.preset("released"), steps=40),
+    "ADR-GD, released attack": replace(
+        AdrGd.preset("released-attack"), steps=40, noise_period=5, gate_tolerance=10.0
+    ),
     "recombination": Recombination(
         population=3,
         generations=4,

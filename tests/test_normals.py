@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from facetwalk import normals
-from facetwalk.normals import EXACT_UP_TO, RunningNormals, distances, exact, probed, resolve
+from facetwalk.normals import EXACT_UP_TO, averaged, distances, exact, probed, resolve
 from facetwalk.sites import Sites, discover, pattern_of
 from facetwalk.streams import Streams
 from facetwalk.zoo import random_network
@@ -278,24 +278,20 @@ def test_a_scale_of_zero_leaves_no_normals():
         assert not norms.any()
 
 
-def test_running_normals_are_a_mean_and_then_fade():
+def test_averages_with_equal_shares_are_the_mean_of_squares():
     estimates = normal(7, 3, 4).abs()
-    memory = 4
-    running = RunningNormals(estimates[0])
+    norms = estimates[0]
     for count in range(2, 8):
-        running = running.update(estimates[count - 1], memory)
-        squares = estimates[: min(count, memory)].square().mean(0)
-        for later in estimates[memory:count]:
-            squares = (1 - 1 / memory) * squares + later.square() / memory
-        torch.testing.assert_close(running.norms, squares.sqrt())
-        assert running.estimates == min(count, memory)
+        norms = averaged(norms, estimates[count - 1], 1 / count)
+        torch.testing.assert_close(norms, estimates[:count].square().mean(0).sqrt())
 
 
-def test_a_memory_of_one_keeps_the_latest_estimate():
+def test_a_share_of_one_keeps_the_latest_estimate_and_changes_neither():
     first, second = normal(2, 3, 4).abs()
-    kept = first.clone()
-    torch.testing.assert_close(RunningNormals(first).update(second, 1).norms, second)
-    assert torch.equal(first, kept)
+    kept = first.clone(), second.clone()
+    torch.testing.assert_close(averaged(first, second, 1.0), second)
+    assert torch.equal(first, kept[0])
+    assert torch.equal(second, kept[1])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Norms of the neurons' hyperplane normals: exact, probed, and a running mean of probes.
+"""Norms of the neurons' hyperplane normals: exact, probed, and averaged over probes.
 
 With frozen gates the pre-activation of neuron j is affine in the input; its gradient P_j is
 the normal of the hyperplane on which the neuron switches, and `|h_j| / ||P_j||` the distance
@@ -9,7 +9,6 @@ the sum over the unit vectors is exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -117,18 +116,15 @@ def _scaled_mean_square(
     return [square.mul_(per_row(largest.square(), square)) for square in squares]
 
 
-@dataclass(frozen=True)
-class RunningNormals:
-    """Norms that follow gates which change slowly: a mean over the latest estimates."""
+def averaged(norms: Tensor, estimate: Tensor, share: float) -> Tensor:
+    """Norms moved a share of the way to another estimate, in their squares.
 
-    norms: Tensor
-    estimates: int = 1
+    Probed estimates are noisy and gates change slowly: a mean over several is better than each.
 
-    def update(self, norms: Tensor, memory: int) -> RunningNormals:
-        """Average in another estimate; those older than about `memory` estimates fade."""
-        estimates = min(self.estimates + 1, memory)
-        square = self.norms.square().lerp(norms.square(), 1 / estimates)
-        return RunningNormals(square.sqrt_(), estimates)
+    >>> averaged(torch.tensor([1.0]), torch.tensor([7.0]), 0.5).item()
+    5.0
+    """
+    return norms.square().lerp_(estimate.square(), share).sqrt_()
 
 
 def distances(model: nn.Module, x: Tensor) -> list[Tensor]:

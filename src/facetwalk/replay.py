@@ -69,7 +69,10 @@ class Replay:
         kind = len(numbers)
         first = kind not in self.numbers
         if first:
-            self.numbers[kind] = [self.best.new_tensor(number) for number in numbers]
+            self.numbers[kind] = [
+                torch.tensor(number, dtype=torch.float64, device=self.best.device)
+                for number in numbers
+            ]
         for tensor, number in zip(self.numbers[kind], numbers, strict=True):
             tensor.fill_(number)
         if first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,14 +11,18 @@ from torch import Tensor
 
 from facetwalk import normals, surrogate
 from facetwalk.batching import map_tensors, per_row, row_norm, unit_rows
-from facetwalk.normals import NormalsMethod, RunningNormals
+from facetwalk.normals import NormalsMethod
 from facetwalk.sites import Sites, SiteSelection
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
-from facetwalk.solvers.base import Solver, Task, require_positive
+from facetwalk.solvers.base import Task, require_positive
+from facetwalk.solvers.scheduled import Number, ScheduledSolver
 from facetwalk.surrogate import Reduction
 from facetwalk.types import InputError
 
 _TINIEST_NORMAL = 1e-12
+
+_REMEMBERED = 4
+"""Probed estimates of normals that are averaged, about."""
 
 _NO_DIRECTION = 1e-12
 """A gate gradient no longer than this comes from saturated sigmoids and is not stretched."""
@@ -33,11 +38,12 @@ class AdrGdState:
     beta_gradient: Tensor
     """What the penalty weight's gradient has summed up to, `(B,)`."""
     last_noise: Tensor
-    """The step at which each site was last perturbed, int64 `(B, sites)`."""
+    """The step at which each site was last perturbed, float32 `(B, sites)`."""
     noise: Tensor
     """What a perturbation adds to the gates' move, `(B, neurons)`: new every `noise_period` steps,
     so that no site gets the same twice."""
-    normals: RunningNormals
+    norms: Tensor
+    """Of the surrogate's normals, `(B, neurons)`: a mean over the latest estimates."""
     sites: Sites
     affine: bool
     """Whether the network is affine once its gates are frozen."""
@@ -104,7 +110,7 @@ class _HalfGated(torch.autograd.Function):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdrGd(Solver):
+class AdrGd(ScheduledSolver):
     """ADR-GD, with the paper's settings by default; see `preset` and `for_experiment`.
 
     Beside the input it moves a gate for each neuron through a surrogate network, and a penalty
@@ -220,32 +226,42 @@ class AdrGd(Solver):
             eta=eta,
             beta=weight,
             beta_gradient=torch.zeros_like(weight),
-            last_noise=torch.ones(len(x), len(sites), dtype=torch.int64, device=x.device),
+            last_noise=torch.ones(len(x), len(sites), device=x.device),
             noise=torch.zeros_like(eta),
-            normals=RunningNormals(self._estimate(task, sites, x, eta, affine, 0)),
+            norms=self._estimate(task, sites, x, eta, affine, 0),
             sites=sites,
             affine=affine,
         )
 
-    def step(self, task: Task, state: AdrGdState, t: int) -> tuple[AdrGdState, Tensor]:
-        now = t + 1  # Algorithm 1 counts from 1
+    @property
+    def operations(self) -> Hashable:
+        return replace(self, steps=1)
+
+    def numbers(self, t: int) -> tuple[float, ...]:
+        """The number of the step, as Algorithm 1 counts: from 1."""
+        return (float(t + 1),)
+
+    def prepare(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
+        if self.gate_reset_every and (t + 1) % self.gate_reset_every == 0:
+            sites = state.sites.on(task.model)
+            state = replace(state, eta=self._matching_gates(task, sites, state.x))
+        return self._with_noise(task, self._with_fresh_normals(task, state, t), t)
+
+    def move(self, task: Task, state: Any, *numbers: Number) -> tuple[AdrGdState, Tensor]:
+        (now,) = numbers
         state = replace(state, sites=state.sites.on(task.model))
-        if self.gate_reset_every and now % self.gate_reset_every == 0:
-            state = replace(state, eta=self._matching_gates(task, state.sites, state.x))
-        state = self._with_fresh_normals(task, state, t)
         gradients = self._gradients(task, state)
         x = state.x - self.step_size * self._input_move(gradients.x)
         lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
         move = gradients.eta / state.sites.spread(self._gate_divisor(lengths))
         noisy = (state.last_noise <= now - self.noise_period) & (lengths <= self.gate_tolerance)
-        if self.perturb and now > self.noise_period:
-            state = self._with_noise(task, state, now)
+        if self.perturb:
             move.addcmul_(state.noise, state.sites.spread(noisy.to(move.dtype)))
-            state = replace(state, last_noise=state.last_noise.masked_fill(noisy, now))
+            state = replace(state, last_noise=torch.where(noisy, now, state.last_noise))
         beta, beta_gradient = self._moved_weight(state, gradients.penalty)
         value = gradients.value
-        if self.record_only_noise_steps and t > 0:
-            value = torch.where(noisy.any(1), value, -torch.inf)
+        if self.record_only_noise_steps:
+            value = torch.where(noisy.any(1) | (now <= 1), value, -torch.inf)
         return replace(
             state,
             x=task.space.project(x),
@@ -322,7 +338,7 @@ class AdrGd(Solver):
     def _norms(self, state: AdrGdState, gate: Tensor) -> Tensor:
         if not self.normalize_by_normals:
             return torch.ones_like(gate)
-        norms = state.normals.norms * gate if self.own_gate_in_normal else state.normals.norms
+        norms = state.norms * gate if self.own_gate_in_normal else state.norms
         return norms.clamp_min(self.normal_floor)
 
     def _with_fresh_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
@@ -330,9 +346,10 @@ class AdrGd(Solver):
         every = self.normals_every or (-(-state.x[0].numel() // 16) if exact else 25)
         if not self.normalize_by_normals or t == 0 or t % every:
             return state
-        estimate = self._estimate(task, state.sites, state.x, state.eta, state.affine, t)
-        memory = 1 if exact else 4
-        return replace(state, normals=state.normals.update(estimate, memory))
+        sites = state.sites.on(task.model)
+        estimate = self._estimate(task, sites, state.x, state.eta, state.affine, t)
+        share = 1.0 if exact else 1 / min(t // every + 1, _REMEMBERED)
+        return replace(state, norms=normals.averaged(state.norms, estimate, share))
 
     def _estimate(
         self, task: Task, sites: Sites, x: Tensor, eta: Tensor, affine: bool, t: int
@@ -357,10 +374,10 @@ class AdrGd(Solver):
             return torch.where(lengths > _NO_DIRECTION, lengths, 1.0)
         return lengths.clamp_min(1.0)
 
-    def _with_noise(self, task: Task, state: AdrGdState, now: int) -> AdrGdState:
+    def _with_noise(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         """Draw new noise at the start of each period: which rows use it, only the device knows."""
-        period, since = divmod(now - 1, self.noise_period)
-        if since:
+        period, since = divmod(t, self.noise_period)
+        if not self.perturb or since or not period:
             return state
         noise = task.random.fold(2, period).normal(state.eta.shape[1:], state.eta.dtype)
         return replace(state, noise=noise.mul_(self.noise_scale))
