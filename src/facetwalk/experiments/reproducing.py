@@ -1,0 +1,111 @@
+"""Runs an experiment into a folder, and makes table, comment and figure of its records.
+
+`run.json` and `records.jsonl` are the run itself; `left_out.json`, `table.md`, `comment.md` and
+`figure.png` can be made again from them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from facetwalk.experiments.drawing import check_drawable, save_figure
+from facetwalk.experiments.experiment import Cell, Experiment, Plan, Record
+from facetwalk.experiments.tables import Table
+from facetwalk.messages import reason
+from facetwalk.progress import progress_report
+from facetwalk.run_folder import RunFolder
+from facetwalk.training.files import write_whole
+from facetwalk.types import InputError, MissingExtraError
+
+_RECORDS, _LEFT_OUT = "records.jsonl", "left_out.json"
+_TABLE, _COMMENT, _FIGURE = "table.md", "comment.md", "figure.png"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the records of a folder say."""
+
+    records: Sequence[Record]
+    tables: Sequence[Table]
+    comment: Sequence[str]
+    left_out: Sequence[str]
+    files: Sequence[str]
+    """Names of the files that were written."""
+
+
+def reproduce(experiment: Experiment, plan: Plan, out: Path, progress: bool = False) -> Outcome:
+    """Measure the cells that `out` has no records of yet, each written as soon as it is there.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from facetwalk.experiments.drawing import blank_figure
+    >>> blank = Experiment(
+    ...     "blank", "", [], lambda _: [], lambda _: [], lambda _: blank_figure(1, 1)
+    ... )
+    >>> with TemporaryDirectory() as folder:
+    ...     plan = Plan({}, [Cell({"part": 1}, "a", lambda: {"value": 2.0})])
+    ...     reproduce(blank, plan, Path(folder)).records
+    [{'part': 1, 'made_from': 'a', 'value': 2.0}]
+    """
+    folder = RunFolder(out, {"experiment": experiment.name, **plan.settings}, _RECORDS, dict)
+    left = [cell for cell in plan.cells if not _is_done(cell, folder)]
+    with progress_report(progress, experiment.name) as report:
+        for number, cell in enumerate(left):
+            report(number / len(left), cell.words)
+            folder.add([{**cell.about, "made_from": cell.made_from, **cell.measure()}])
+    write_whole(out / _LEFT_OUT, (json.dumps(plan.left_out, indent=1) + "\n").encode())
+    return describe(experiment, out)
+
+
+def describe(experiment: Experiment, out: Path) -> Outcome:
+    """Make tables, comment and figure of what `out` holds; no figure without matplotlib.
+
+    >>> describe(Experiment("none", "", [], lambda _: [], lambda _: [], None), Path("nowhere"))
+    Traceback (most recent call last):
+    facetwalk.types.InputError: nowhere/run.json cannot be read (FileNotFoundError: ...
+    """
+    settings = _read(out / "run.json")
+    if not isinstance(settings, dict) or settings.get("experiment") != experiment.name:
+        raise InputError(f"{out} holds no records of the experiment {experiment.name}")
+    records = RunFolder(out, settings, _RECORDS, dict).lines
+    left_out = _read(out / _LEFT_OUT) if (out / _LEFT_OUT).exists() else []
+    tables, comment = experiment.tables(records), experiment.comment(records)
+    parts = [f"# {experiment.title}", *experiment.about]
+    parts += [table.markdown() for table in tables]
+    parts += ["\n".join(f"- {sentence}" for sentence in left_out)] if left_out else []
+    write_whole(out / _TABLE, ("\n\n".join(parts) + "\n").encode())
+    write_whole(out / _COMMENT, "".join(f"- {sentence}\n" for sentence in comment).encode())
+    drawn = bool(records) and _draw(experiment, records, out / _FIGURE)
+    files = [_RECORDS, _TABLE, _COMMENT, *([_FIGURE] if drawn else [])]
+    return Outcome(records, tables, comment, left_out, files)
+
+
+def _is_done(cell: Cell, folder: RunFolder[dict[str, Any]]) -> bool:
+    record = next((line for line in folder.lines if cell.is_in(line)), None)
+    if record is not None and record["made_from"] != cell.made_from:
+        raise InputError(
+            f"{folder.folder} holds a record of other weights or images ({cell.words}): "
+            "choose another "
+            "folder, or delete it"
+        )
+    return record is not None
+
+
+def _draw(experiment: Experiment, records: Sequence[Record], path: Path) -> bool:
+    """Whether the figure could be drawn."""
+    try:
+        check_drawable(path)
+    except MissingExtraError:
+        return False
+    save_figure(experiment.draw(records), path)
+    return True
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} cannot be read ({reason(error)})") from error
