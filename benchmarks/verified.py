@@ -1,0 +1,88 @@
+"""MNIST networks image by image: attacked, proven robust, or undecided within a time limit.
+
+An attack by `facetwalk.maximize` comes first, then linear bounds, then a mixed-integer program.
+Images that an earlier run has looked at are not looked at again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from networks import CASES, Case
+from report import RESULTS, earlier, made_by, markdown, origin, write
+from torch import Tensor, nn
+
+import facetwalk as fw
+from facetwalk import exact
+from facetwalk.objectives import Margin
+
+
+def cases() -> list[Case]:
+    """Wong and Kolter's network at the radius that it was trained for, and one of ours."""
+    by_name = {case.name: case for case in CASES}
+    ours = replace(by_name["mnist-strided-0.3, eps 0.3"], eps=0.1)
+    return [by_name["mnist_wong_kolter, eps 0.1"], ours]
+
+
+def verdict(net: nn.Module, image: Tensor, label: Tensor, eps: float, seconds: float) -> Any:
+    """What is known of one image `(1, 28, 28)`."""
+    space = fw.LinfBall(image[None], eps, bounds=(0, 1))
+    proof = exact.maximize(
+        net, space, Margin(label[None]), threshold=0.0, gap=1e-3, time_limit=seconds, engine="milp"
+    )
+    decided = "proven" if proof.bound <= 0 else "undecided"
+    return {
+        "verdict": "attacked" if proof.value > 0 else decided,
+        "margin": proof.value,
+        "bound": proof.bound,
+        "nodes": proof.nodes,
+        "seconds": proof.seconds,
+    }
+
+
+def save(entries: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    headers = ["network", "images", "attacked", "proven robust", "undecided"]
+    headers += ["proven without branching", "seconds an image"]
+    rows = []
+    for case in dict.fromkeys(e["case"] for e in entries):
+        own = [e for e in entries if e["case"] == case]
+        counts = [sum(e["verdict"] == v for e in own) for v in ("attacked", "proven", "undecided")]
+        plain = sum(e["verdict"] == "proven" and e["nodes"] == 0 for e in own)
+        mean = sum(e["seconds"] for e in own) / len(own)
+        rows.append([case, len(own), *counts, plain, f"{mean:.1f}"])
+    title = "# MNIST networks: images attacked, proven robust, undecided"
+    text = f"{title}\n\n{made_by(entries)}\n\n{markdown(headers, rows)}\n"
+    write(options.name, text, {"results": entries}, options.out)
+    print(text, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="the first image's number")
+    parser.add_argument("--images", type=int, default=100)
+    parser.add_argument("--networks", nargs="+", default=[""], help="parts of their names")
+    parser.add_argument("--name", default="verified", help="of the files that are written")
+    parser.add_argument("--seconds", type=float, default=60, help="for each image")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    page = options.out / f"{options.name}.json"
+    entries = earlier([page]) if page.exists() else []
+    done = {(e["case"], e["image"]) for e in entries}
+    chosen = [case for case in cases() if any(part in case.name for part in options.networks)]
+    loaded = [(case, case.load(), *case.images()) for case in chosen]
+    for number in range(options.first, options.first + options.images):
+        for case, net, images, labels in loaded:
+            if (case.name, number) in done:
+                continue
+            found = verdict(net, images[number], labels[number], case.eps, options.seconds)
+            entries.append({"case": case.name, "image": number, **found, **origin("cpu")})
+            save(entries, options)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()

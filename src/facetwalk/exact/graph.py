@@ -1,0 +1,141 @@
+"""A piecewise-linear network as affine maps between its hinges, each `max(z, 0)`."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from facetwalk.exact.linear_ops import check_affine
+from facetwalk.models import require_eval
+from facetwalk.sites import Sites, discover
+from facetwalk.types import ModelError
+
+_TOLERANCE = 1e-9
+"""By how much rounding may bend an affine map, as a share of its largest value."""
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """Linear functions `input @ x + sum_j hidden[j] @ a_j + constant`, one in each of R rows."""
+
+    input: Tensor
+    """`(R, inputs)`."""
+    hidden: list[Tensor | None]
+    """`(R, neurons of the site)` for each site, or None where a site does not come in."""
+    constant: Tensor
+    """`(R,)`."""
+
+    def __neg__(self) -> Pullback:
+        hidden = [None if block is None else -block for block in self.hidden]
+        return Pullback(-self.input, hidden, -self.constant)
+
+
+class _EnoughError(Exception):
+    """Ends a run of the network once it has come to the site that is asked for."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What each hinge and the output are, as affine functions of the input and earlier hinges.
+
+    In float64, on a copy of the model; `widths` are the neurons of each site.
+    """
+
+    sites: Sites
+    shape: tuple[int, ...]
+    outputs: int
+    device: torch.device
+
+    @classmethod
+    def of(cls, model: nn.Module, shape: tuple[int, ...]) -> Graph:
+        """The graph of a network that takes `(B, *shape)`.
+
+        >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).eval()
+        >>> graph = Graph.of(net, (3,))
+        >>> graph.widths, graph.outputs
+        ([4], 2)
+        """
+        require_eval(model)
+        tensors = [*model.parameters(), *model.buffers()]
+        device = tensors[0].device if tensors else torch.device("cpu")
+        twin = copy.deepcopy(model).double().requires_grad_(False)
+        zero = torch.zeros(1, *shape, dtype=torch.float64, device=device)
+        sites = discover(twin, zero)
+        with torch.no_grad():
+            outputs = twin(zero).flatten(1).shape[1]
+        graph = cls(sites, shape, outputs, device)
+        graph._check()
+        return graph
+
+    @property
+    def widths(self) -> list[int]:
+        return [site.neurons for site in self.sites]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The network itself: outputs `(B, outputs)` of inputs `(B, *shape)`."""
+        with torch.no_grad():
+            return self.sites.model(x.clone()).flatten(1)
+
+    def maps(self, x: Tensor, hidden: list[Tensor], last: int = -1) -> list[Tensor]:
+        """Every pre-activation `(B, width)`, then the output, where hinges give `hidden`; up to
+        the site `last`, if that is not -1.
+        """
+        seen: list[Tensor] = []
+
+        def replace(i: int, z: Tensor) -> Tensor:
+            seen.append(z.flatten(1))
+            if i == last:
+                raise _EnoughError
+            return hidden[i].view(z.shape)
+
+        try:
+            output = self.sites.run(x, replace)
+        except _EnoughError:
+            return seen
+        return [*seen, output.flatten(1)]
+
+    def pull_back(self, position: int, rows: Tensor) -> Pullback:
+        """`rows`, `(R, width)`, are functions of a site's pre-activation, or of the output where
+        `position` is -1; this gives them as functions of the input and of earlier hinges.
+        """
+        leaves = self._zeros(len(rows))
+        with torch.enable_grad():
+            target = self.maps(leaves[0], leaves[1:], position)[-1]
+            if not target.requires_grad:
+                gradients = (None,) * len(leaves)
+            else:
+                gradients = torch.autograd.grad(target, leaves, rows, allow_unused=True)
+        of_input = gradients[0]
+        if of_input is None:
+            of_input = torch.zeros_like(leaves[0])
+        constant = (rows * target.detach()).sum(1)
+        return Pullback(of_input.flatten(1), list(gradients[1:]), constant)
+
+    def _zeros(self, rows: int) -> list[Tensor]:
+        shapes = [self.shape, *((width,) for width in self.widths)]
+        return [
+            torch.zeros(rows, *shape, dtype=torch.float64, device=self.device, requires_grad=True)
+            for shape in shapes
+        ]
+
+    def _check(self) -> None:
+        with torch.enable_grad():
+            leaves = self._zeros(3)
+            check_affine(self.maps(leaves[0], leaves[1:]))
+        random = torch.Generator().manual_seed(0)
+        a, b = (
+            [torch.randn(leaf.shape, generator=random).to(leaf) for leaf in leaves]
+            for _ in range(2)
+        )
+        middle = [(left + right) / 2 for left, right in zip(a, b, strict=True)]
+        with torch.no_grad():
+            runs = [self.maps(point[0], point[1:]) for point in (a, middle, b)]
+        for left, between, right in zip(*runs, strict=True):
+            scale = torch.stack([left.abs().max(), right.abs().max()]).max()
+            if (between - (left + right) / 2).abs().max() > _TOLERANCE * scale:
+                raise ModelError(
+                    "between its ReLUs the network is not affine, so nothing can be proven of it"
+                )

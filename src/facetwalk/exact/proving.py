@@ -1,0 +1,167 @@
+"""The call that finds a maximum and proves it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from facetwalk.exact.backward_bounds import Bounds, backward_bounds
+from facetwalk.exact.boxes import search_boxes
+from facetwalk.exact.dense import Dense
+from facetwalk.exact.goals import Goals
+from facetwalk.exact.graph import Graph
+from facetwalk.exact.milp import require_highs, search_milp
+from facetwalk.exact.proof import Proof, Search
+from facetwalk.maximize import maximize as climb
+from facetwalk.objectives import as_objective
+from facetwalk.problem import Problem
+from facetwalk.progress import progress_report
+from facetwalk.spaces import Box, LinfBall, Space
+from facetwalk.types import InputError
+
+Engine = Literal["auto", "boxes", "milp"]
+
+_EVALUATIONS = 10_000
+"""Gradients that the first search for a good point may take."""
+_SHARE_OF_TIME = 0.2
+"""The share of the time that it may take."""
+_LEAST_SECONDS = 0.01
+_MOST_INPUTS = 16
+"""With more inputs than this, halving boxes leads nowhere."""
+_FEW_NEURONS = 24
+"""With so few unstable neurons, a mixed-integer program is solved at once, and either engine finds
+good points by itself."""
+
+
+def maximize(
+    network: nn.Module,
+    space: Space,
+    objective: Any,
+    *,
+    time_limit: float = 60.0,
+    gap: float = 1e-2,
+    engine: Engine = "auto",
+    threshold: float | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Proof:
+    """The maximum of an objective over a box, with a bound that no point of it exceeds.
+
+    Args:
+        network: a piecewise-linear network in eval mode, taken in float64: linear layers,
+            convolutions, batch norm, average pooling and sums between ReLUs and their kin.
+        space: a `Box` or an `LinfBall` with one problem.
+        objective: `Output`, `Margin`, `TargetedMargin` or `Linear` of `facetwalk.objectives`.
+        time_limit: seconds, after which the bound is what it is.
+        gap: how far the bound may be above the value, absolutely, for a proof.
+        engine: `"boxes"` halves the input box, `"milp"` solves a mixed-integer program. `"auto"`
+            takes boxes for up to 16 inputs, unless at most 24 neurons are unstable (may be on or
+            off in the space), and the program otherwise.
+        threshold: ends the search once it is known whether the maximum lies above this number.
+        seed: of the first search, by `facetwalk.maximize`.
+        progress: whether to show value and bound as they change.
+
+    >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)).eval()
+    >>> for weight in net.parameters():
+    ...     _ = weight.data.fill_(1.0)
+    >>> from facetwalk.objectives import Output
+    >>> proof = maximize(net, Box(-1, 1, shape=(2,)), Output(0), engine="boxes")
+    >>> proof.x.tolist(), proof.value, proof.proven
+    ([1.0, 1.0], 7.0, True)
+    """
+    began = time.perf_counter()
+    _check_arguments(space, time_limit, gap, engine)
+    graph = Graph.of(Goals(network, objective), space.shape)
+    low, high = _box(space, graph.device)
+    with progress_report(progress, "proof") as report:
+        bounds = backward_bounds(graph, low, high)
+        search = Search(
+            x=(low + high) / 2,
+            value=-torch.inf,
+            bound=bounds.outputs.max().item(),
+            gap=gap,
+            threshold=threshold,
+            evaluate=lambda points: graph(points.view(-1, *graph.shape)).amax(1),
+            began=began,
+            deadline=began + time_limit,
+            report=report,
+        )
+        search.offer(search.x[None])
+        if not search.done and bounds.unstable > _FEW_NEURONS:
+            x = _first_point(graph, space, objective, search, seed)
+            search.offer(torch.minimum(torch.maximum(x, low), high)[None])
+        search.note(search.bound, 0)
+        chosen = _choose(engine, len(low), bounds)
+        if not search.done:
+            dense = Dense.of(graph)
+            if chosen == "boxes":
+                search_boxes(dense, low, high, search)
+            else:
+                search_milp(dense, low, high, bounds, search)
+    seconds = time.perf_counter() - began
+    bound = max(search.bound, search.value)
+    return Proof(
+        x=search.x.view(graph.shape),
+        value=search.value,
+        bound=bound,
+        proven=bound - search.value <= gap,
+        engine=chosen,
+        nodes=search.nodes,
+        seconds=seconds,
+        trace=(*search.trace, (seconds, search.value, bound)),
+    )
+
+
+def _check_arguments(space: Space, time_limit: float, gap: float, engine: str) -> None:
+    if not isinstance(space, (Box, LinfBall)):
+        raise InputError(
+            f"a maximum is proven over a Box or an LinfBall; the space is a {type(space).__name__}"
+        )
+    if space.count != 1:
+        raise InputError(
+            f"a proof is about one problem, and the space describes {space.count}: "
+            "pick one with space.select"
+        )
+    if not time_limit > 0:
+        raise InputError(f"time_limit must be positive; it is {time_limit}")
+    if not gap > 0:
+        raise InputError(f"gap must be positive; it is {gap}")
+    if engine not in get_args(Engine):
+        raise InputError(f"engine must be one of {', '.join(get_args(Engine))}; it is {engine!r}")
+    if engine == "milp":
+        require_highs()
+
+
+def _box(space: Space, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest value of every entry, `(inputs,)` in float64."""
+    exact = space.to(device, torch.float64)
+    infinity = torch.full((1, *space.shape), torch.inf, dtype=torch.float64, device=device)
+    return exact.project(-infinity).flatten(), exact.project(infinity).flatten()
+
+
+def _first_point(graph: Graph, space: Space, objective: Any, search: Search, seed: int) -> Tensor:
+    goals = graph.sites.model
+    assert isinstance(goals, Goals)
+    exact = space.to(graph.device, torch.float64)
+    problem = Problem(goals.network, as_objective(objective), exact)
+    result = climb(
+        problem,
+        evaluations=_EVALUATIONS,
+        seconds=max(_SHARE_OF_TIME * search.left, _LEAST_SECONDS),
+        stop_at=None if search.threshold is None else math.nextafter(search.threshold, math.inf),
+        seed=seed,
+    )
+    return result.x.flatten()
+
+
+def _choose(engine: Engine, inputs: int, bounds: Bounds) -> str:
+    if engine != "auto":
+        return engine
+    if inputs <= _MOST_INPUTS and bounds.unstable > _FEW_NEURONS:
+        return "boxes"
+    require_highs()
+    return "milp"

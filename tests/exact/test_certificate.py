@@ -1,0 +1,52 @@
+"""Local certificates: points that are the best near by, and points that are not."""
+
+import pytest
+import torch
+from small_networks import network
+
+import facetwalk as fw
+from facetwalk import exact
+from facetwalk.objectives import Output
+
+
+def problem(seed=0, inputs=5):
+    net = network(inputs, 20, 10, 1, seed=seed)
+    return fw.Problem(net, Output(0), fw.Box(-1, 1, shape=(inputs,)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_maximum_holds_and_a_random_point_does_not(seed):
+    task = problem(seed)
+    result = fw.maximize(task, evaluations=10_000)
+    held = exact.local_certificate(task, result.x[0], 0.05, tolerance=1e-3)
+    assert held.holds
+    assert held.better is None
+    inside = torch.full((5,), 0.3)
+    refuted = exact.local_certificate(task, inside, 0.05)
+    assert not refuted.holds
+    assert refuted.better is not None
+    assert (refuted.better - inside).abs().max() <= 0.05 + 1e-6
+    value = task.model(refuted.better[None]).item()
+    assert value > task.model(inside.double()[None]).item() + 1e-4
+
+
+def test_a_flat_top_holds():
+    net = network(2, 3, 1)
+    with torch.no_grad():
+        net[2].weight.fill_(-1)
+        net[0].bias.fill_(-5)
+    flat = fw.Problem(net, Output(0), fw.Box(-1, 1, shape=(2,)))
+    assert exact.local_certificate(flat, torch.zeros(2), 0.5).holds
+
+
+@pytest.mark.parametrize(
+    ("x", "radius", "match"),
+    [
+        (torch.zeros(4), 0.1, "x has shape"),
+        (torch.full((5,), 3.0), 0.1, "outside the space"),
+        (torch.zeros(5), 0.0, "radius must be positive"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(x, radius, match):
+    with pytest.raises(fw.InputError, match=match):
+        exact.local_certificate(problem(), x, radius)

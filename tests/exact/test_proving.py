@@ -1,0 +1,198 @@
+"""Maxima and their proofs, against brute force, each other, and what can be found by search."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_networks import brute_force, network, residual
+from torch import nn
+
+import facetwalk as fw
+from facetwalk import exact
+from facetwalk.objectives import Linear, Margin, Output, TargetedMargin
+from facetwalk.zoo import MODEL_A, notebook_network, uniform_network
+
+ENGINES = ("boxes", "milp")
+
+
+def box(inputs, low=-1.0, high=1.0):
+    return fw.Box(low, high, shape=(inputs,))
+
+
+def goals_of(objective, classes):
+    """Rows whose largest product with the output is the objective."""
+    if isinstance(objective, Output):
+        return [objective.sign * np.eye(classes)[objective.index]]
+    label = int(objective.labels)
+    return [np.eye(classes)[i] - np.eye(classes)[label] for i in range(classes) if i != label]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("sizes", "objective"),
+    [
+        ((2, 5, 3, 1), Output(0)),
+        ((3, 7, 2), Output(1, sign=-1)),
+        ((2, 4, 3, 3), Margin(torch.tensor([1]))),
+    ],
+)
+def test_the_maximum_is_that_over_all_activation_patterns(engine, sizes, objective):
+    for seed in range(2):
+        net = network(*sizes, seed=seed)
+        proof = exact.maximize(net, box(sizes[0]), objective, gap=1e-4, engine=engine)
+        right = max(brute_force(net, -1, 1, goal) for goal in goals_of(objective, sizes[-1]))
+        assert proof.proven
+        assert proof.engine == engine
+        assert proof.value <= right + 1e-6
+        assert right <= proof.bound + 1e-9
+        assert proof.bound - proof.value <= 1e-4
+
+
+@settings(max_examples=50, derandomize=True, deadline=None, database=None)
+@given(
+    seed=st.integers(0, 10**6),
+    inputs=st.integers(1, 4),
+    widths=st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    low=st.floats(-1.5, 0.2),
+    kind=st.sampled_from([Output, Margin, TargetedMargin]),
+)
+def test_the_engines_agree_and_no_point_is_above_their_bounds(seed, inputs, widths, low, kind):
+    net = network(inputs, *widths, 3, seed=seed)
+    objective = Output(2) if kind is Output else kind(torch.tensor([1]))
+    space = fw.Box(low, 1.0, shape=(inputs,))
+    proofs = [
+        exact.maximize(net, space, objective, gap=1e-3, engine=e, time_limit=20) for e in ENGINES
+    ]
+    random = torch.rand(5000, inputs, generator=torch.Generator().manual_seed(seed)).double()
+    points = torch.cat([space.low + (1 - space.low) * random, *(p.x[None] for p in proofs)])
+    best = objective(net(points)).max().item()
+    for proof in proofs:
+        assert proof.proven
+        assert bool(space.contains(proof.x[None]))
+        assert objective(net(proof.x[None])).item() == pytest.approx(proof.value, abs=1e-9)
+        assert best <= proof.bound
+    assert abs(proofs[0].value - proofs[1].value) <= 1e-3 + 1e-6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_specification_is_the_smallest_of_its_rows(engine):
+    net = network(2, 6, 2, seed=3)
+    weights = torch.tensor([[[1.0, -1.0], [0.5, 1.0], [-1.0, 0.0]]], dtype=torch.float64)
+    unsafe = Linear(weights, torch.tensor([[0.1, -0.2, 1.0]], dtype=torch.float64))
+    proof = exact.maximize(net, box(2), unsafe, gap=1e-3, engine=engine)
+    grid = torch.cartesian_prod(*[torch.linspace(-1, 1, 300, dtype=torch.float64)] * 2)
+    best = unsafe(net(grid)).max().item()
+    assert proof.proven
+    assert proof.value - 0.05 <= best <= proof.bound
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_when_time_is_up_the_bound_still_holds(engine):
+    net = network(10, 40, 40, 1, seed=1)
+    proof = exact.maximize(net, box(10), Output(0), engine=engine, time_limit=2)
+    found = fw.maximize(fw.Problem(net, Output(0), box(10)))
+    assert proof.seconds < 6
+    assert not proof.proven
+    assert max(found.value.item(), proof.value) <= proof.bound < np.inf
+    seconds, values, bounds = zip(*proof.trace, strict=True)
+    assert list(seconds) == sorted(seconds)
+    assert list(values) == sorted(values)
+    assert list(bounds) == sorted(bounds, reverse=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_where_no_neuron_changes_the_maximum_is_at_a_corner(engine):
+    net, space = network(3, 6, 4, 1, seed=4), box(3, 0.5, 0.500001)
+    proof = exact.maximize(net, space, Output(0), gap=1e-7, engine=engine)
+    corners = torch.cartesian_prod(*[torch.stack([space.low, space.high]).double()[:, 0, 0]] * 3)
+    best = net(corners).max().item()
+    assert proof.value == pytest.approx(best, abs=2e-7)
+    assert best <= proof.bound <= best + 1e-5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_ball_with_bounds_and_a_convolutional_network(engine):
+    net = residual()
+    center = torch.full((1, 1, 4, 4), 0.02)
+    space = fw.LinfBall(center, eps=0.05, bounds=(0, 1))
+    proof = exact.maximize(net, space, Margin(torch.tensor([0])), engine=engine, gap=1e-2)
+    assert proof.x.shape == (1, 4, 4)
+    assert bool(space.contains(proof.x[None]))
+    assert proof.x.min() >= 0
+    assert proof.proven
+    random = torch.rand(5000, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+    assert Margin(torch.tensor([0]))(net(0.07 * random)).max() <= proof.bound
+
+
+def test_a_threshold_ends_the_search_early():
+    net = network(6, 30, 30, 1, seed=2)
+    whole = exact.maximize(net, box(6), Output(0), engine="boxes", gap=0.5)
+    assert whole.proven
+    below = exact.maximize(net, box(6), Output(0), threshold=whole.value - 1, engine="boxes")
+    assert below.value > whole.value - 1
+    assert below.nodes == 0
+    above = exact.maximize(net, box(6), Output(0), threshold=whole.bound + 20, engine="boxes")
+    assert whole.bound <= above.bound <= whole.bound + 20
+    assert above.nodes < whole.nodes
+
+
+def test_auto_takes_boxes_for_few_inputs_and_a_program_otherwise():
+    small, wide = network(3, 40, 20, 1), network(20, 12, 1)
+    assert exact.maximize(small, box(3), Output(0), gap=0.1).engine == "boxes"
+    assert exact.maximize(wide, box(20), Output(0)).engine == "milp"
+    few = exact.maximize(small, box(3, 0.0, 0.01), Output(0))
+    assert few.engine == "milp"
+    assert few.proven
+
+
+def test_the_network_is_left_alone():
+    net = network(3, 5, 1).float()
+    before = [weight.clone() for weight in net.parameters()]
+    state = torch.get_rng_state()
+    exact.maximize(net, box(3), Output(0), engine="boxes")
+    assert all(map(torch.equal, before, net.parameters()))
+    assert all(weight.requires_grad for weight in net.parameters())
+    assert torch.equal(state, torch.get_rng_state())
+    assert not net.training
+
+
+@pytest.mark.parametrize(
+    ("space", "objective", "options", "match"),
+    [
+        (fw.L2Ball(torch.zeros(1, 3), 1.0), Output(0), {}, "over a Box or an LinfBall"),
+        (fw.LinfBall(torch.zeros(2, 3), 1.0), Output(0), {}, "the space describes 2"),
+        (box(3), Margin(torch.tensor([0, 1])), {}, "the objective describes 2"),
+        (box(3), fw.objectives.DLR(torch.tensor([0])), {}, "maximum of DLR cannot be proven"),
+        (box(3), lambda y: y[:, 0], {}, "maximum of Custom cannot be proven"),
+        (box(3), Output(0), {"gap": 0}, "gap must be positive; it is 0"),
+        (box(3), Output(0), {"time_limit": -1}, "time_limit must be positive; it is -1"),
+        (box(3), Output(0), {"engine": "lp"}, "auto, boxes, milp; it is 'lp'"),
+    ],
+)
+def test_what_cannot_be_proven_is_refused(space, objective, options, match):
+    with pytest.raises(fw.InputError, match=match):
+        exact.maximize(network(3, 4, 3), space, objective, **options)
+
+
+def test_without_highs_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "highspy", None)
+    with pytest.raises(fw.MissingExtraError, match=r"facetwalk\[exact\]"):
+        exact.maximize(network(3, 4, 1), box(3), Output(0), engine="milp")
+
+
+def test_train_mode_is_refused():
+    with pytest.raises(fw.ModelError, match="train mode"):
+        exact.maximize(nn.Sequential(nn.Linear(2, 1), nn.ReLU()).train(), box(2), Output(0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("net", "least"),
+    [(lambda: uniform_network(MODEL_A, 0), 54.811), (notebook_network, 24.8431)],
+    ids=["model A", "notebook"],
+)
+def test_model_a_is_solved_to_a_hundredth(net, least):
+    proof = exact.maximize(net(), box(10), Output(0), gap=0.01, time_limit=7200)
+    assert proof.proven
+    assert proof.value >= least
