@@ -23,7 +23,7 @@ test: .venv/test-installed
 	touch $@
 
 .venv/test-installed: .venv/bin/python pyproject.toml constraints.txt requirements-dev.txt requirements-peers.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,foolbox,art]' --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,foolbox,art,control]' --requirement requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-peers.txt
 	touch $@ .venv/demo-installed
 

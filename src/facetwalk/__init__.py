@@ -3,7 +3,17 @@
 Problem(model, objective, space)  --maximize(solver)-->  Result
 """
 
-from facetwalk import normals, objectives, robustness, sites, solvers, spaces, surrogate
+from facetwalk import (
+    control,
+    exact,
+    normals,
+    objectives,
+    robustness,
+    sites,
+    solvers,
+    spaces,
+    surrogate,
+)
 from facetwalk.loop import Callback, Step
 from facetwalk.maximize import maximize
 from facetwalk.problem import Evaluations, Problem, Result, Trace
@@ -40,6 +50,8 @@ __all__ = [
     "Status",
     "Step",
     "Trace",
+    "control",
+    "exact",
     "maximize",
     "normals",
     "objectives",

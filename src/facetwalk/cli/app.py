@@ -14,6 +14,8 @@ from facetwalk.cli.demo_command import demo
 from facetwalk.cli.evaluate_command import evaluate
 from facetwalk.cli.inspect_command import inspect
 from facetwalk.cli.maximize_command import maximize
+from facetwalk.cli.optimum_command import optimum
+from facetwalk.cli.reproduce_command import reproduce
 from facetwalk.cli.solvers_command import solvers
 from facetwalk.cli.train_command import train
 
@@ -38,8 +40,9 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-for command in (inspect, maximize, attack, evaluate, train, solvers, demo):
+for command in (inspect, maximize, optimum, attack, evaluate, train, solvers, demo):
     app.command()(command)
+app.add_typer(reproduce)
 
 
 def _show_version(asked: bool) -> None:

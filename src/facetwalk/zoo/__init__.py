@@ -8,12 +8,20 @@ from facetwalk.zoo.architectures import ARCHITECTURES, fresh_net
 from facetwalk.zoo.checkpoints import load_weights
 from facetwalk.zoo.cifar import CifarCnn, CifarResNet
 from facetwalk.zoo.digits import DigitsNet, digits, digits_net
+from facetwalk.zoo.impala import ImpalaPolicy, impala_policy
 from facetwalk.zoo.loaded import Loaded
 from facetwalk.zoo.loading import load_model
 from facetwalk.zoo.mnist import MnistCnn, MnistStrided
 from facetwalk.zoo.normalize import Normalize
 from facetwalk.zoo.onnx import load_onnx
-from facetwalk.zoo.random_networks import MODEL_A, MODEL_B, MODEL_C, random_network
+from facetwalk.zoo.random_networks import (
+    MODEL_A,
+    MODEL_B,
+    MODEL_C,
+    notebook_network,
+    random_network,
+    uniform_network,
+)
 from facetwalk.zoo.resnet import ResNet18, WideResNet50_2
 from facetwalk.zoo.resnet20 import ResNet20
 from facetwalk.zoo.robust import BY_NAME as ROBUST_NETS
@@ -32,6 +40,7 @@ __all__ = [
     "CifarCnn",
     "CifarResNet",
     "DigitsNet",
+    "ImpalaPolicy",
     "Loaded",
     "MnistCnn",
     "MnistStrided",
@@ -45,10 +54,13 @@ __all__ = [
     "digits",
     "digits_net",
     "fresh_net",
+    "impala_policy",
     "load_model",
     "load_onnx",
     "load_trained",
     "load_weights",
+    "notebook_network",
     "random_network",
     "robust_net",
+    "uniform_network",
 ]

@@ -1,0 +1,107 @@
+"""Observations near the true ones at which a policy acts otherwise (section 6.3 of the paper)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from facetwalk.control.policies import LEVELS, as_seen, logits_of
+from facetwalk.maximize import maximize
+from facetwalk.objectives import CrossEntropy, TargetedCrossEntropy
+from facetwalk.problem import Problem
+from facetwalk.solvers import Auto, Method
+from facetwalk.spaces import Bounds, LinfBall
+from facetwalk.types import InputError, NotAffineWarning
+
+Aim = Literal["away", "worst"]
+"""Away from the policy's own action, or towards the one that it likes least."""
+
+BUDGET = 200
+"""Gradients of an attack by default: those of the paper's ADR-GD, 100 steps of two."""
+
+
+@dataclass(frozen=True)
+class Perturbed:
+    """What `perturbed` found; every tensor has a row for each observation."""
+
+    observations: Tensor
+    """Floats `(N, *shape)`; of bytes, in [0, 1]."""
+    actions: Tensor
+    """What the policy does at them, `(N,)`."""
+    own: Tensor
+    """What it does at the true observations, `(N,)`."""
+
+    @property
+    def flipped(self) -> Tensor:
+        """Whether the action changed, bool `(N,)`."""
+        return self.actions != self.own
+
+
+def perturbed(
+    policy: Any,
+    observations: Any,
+    eps: float = 3 / 255,
+    *,
+    solver: Method | Auto | None = None,
+    bounds: Bounds | None = None,
+    aim: Aim = "away",
+    seed: int = 0,
+) -> Perturbed:
+    """Look within `eps` of observations for those at which a policy acts otherwise.
+
+    What is maximised is the cross-entropy against the policy's own most likely action; or, aiming
+    at the `"worst"`, minus that of the action with the lowest logit (for DQN, the lowest value).
+
+    Args:
+        policy: an agent or a policy of Stable-Baselines3 with discrete actions, or a module from
+            observations to logits `(N, actions)`.
+        observations: `(N, *shape)`, floats or bytes, as the policy's network takes them (images
+            with channels first); bytes are divided by 255.
+        eps: how far each entry may move; for bytes, as a share of 255.
+        solver: any of `facetwalk.solvers`; by default `Auto` with 200 gradients.
+        bounds: of every entry; by default 0 and 1 for bytes, and none for floats.
+        aim: `"away"` from the policy's own action, or towards the `"worst"`.
+        seed: observation b uses `seed + b`.
+
+    >>> policy = torch.nn.Linear(2, 2)
+    >>> _ = policy.weight.data.copy_(torch.eye(2)), policy.bias.data.zero_()
+    >>> found = perturbed(policy, torch.tensor([[1.0, 0.9], [1.0, 0.0]]), eps=0.1)
+    >>> found.own.tolist(), found.flipped.tolist()
+    ([0, 0], [True, False])
+    """
+    if aim not in get_args(Aim):
+        raise InputError(f"aim must be one of {', '.join(get_args(Aim))}; it is {aim!r}")
+    logits = logits_of(policy)
+    if bounds is None and torch.as_tensor(observations).dtype == torch.uint8:
+        bounds = (0.0, 1.0)
+    x = as_seen(observations, logits)
+    with torch.no_grad():
+        outputs = logits(x.clone())
+    own = outputs.argmax(1)
+    objective = CrossEntropy(own) if aim == "away" else TargetedCrossEntropy(outputs.argmin(1))
+    with warnings.catch_warnings():
+        # Policies for images pool maxima; normals that hold only near the input still serve.
+        warnings.simplefilter("ignore", NotAffineWarning)
+        result = maximize(
+            Problem(logits, objective, LinfBall(x, eps, bounds=bounds)),
+            solver=solver or Auto(evaluations=BUDGET),
+            seed=seed,
+        )
+    with torch.no_grad():
+        actions = logits(result.x.clone()).argmax(1)
+    return Perturbed(result.x, actions, own)
+
+
+def as_bytes(x: Tensor, true: Tensor, eps: float) -> Tensor:
+    """The nearest images of bytes to `x` in [0, 1] that are within `eps` of `true`, bytes too.
+
+    >>> as_bytes(torch.tensor([0.5]), torch.tensor([120], dtype=torch.uint8), 3 / 255)
+    tensor([123], dtype=torch.uint8)
+    """
+    most = int(eps * LEVELS + 1e-6)
+    near = true.to(torch.int64)
+    return (x * LEVELS).round().long().clamp(near - most, near + most).clamp(0, LEVELS).byte()

@@ -1,0 +1,120 @@
+"""What returns under attack say: tables, sentences, and the paper's figure 3 (c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from facetwalk.experiments.drawing import blank_figure
+from facetwalk.experiments.experiment import Record
+from facetwalk.experiments.policies.planning import ATTACKS, EPS, NONE, OURS
+from facetwalk.experiments.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ABOUT = (
+    "Mean returns of greedy play on levels 0 to 199 (easy), ± 95 % confidence; lower is the "
+    "stronger attack. All but FGSM take as many gradients at each step, 200 unless `run.json` says "
+    "otherwise, and maximise the cross-entropy against the policy's own action.",
+)
+_COLORS = {
+    NONE: "#57606a",
+    "FGSM": "#1a7f37",
+    "PGD": "#8250df",
+    "ADR-GD": "#bf8700",
+    OURS: "#0969da",
+}
+_BAR = 0.16
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """For each game a row for each policy, distance and attack.
+
+    >>> record = {"game": "G", "training": "natural", "attack": "FGSM", "eps": 3, "mean": 2.0}
+    >>> record |= {"half_width": 0.5, "flipped": 0.25, "seconds_per_step": 0.01}
+    >>> tables([record])[0].rows
+    [['natural', '3/255', 'FGSM', '2.00 ± 0.50', '25 %', '10.0']]
+    """
+    columns = ["policy", "eps", "attack", "return", "actions changed", "ms a step"]
+    games: dict[str, list[list[str]]] = {}
+    for record in records:
+        eps = f"{record['eps']}/255" if record["eps"] else ""
+        row = [record["training"], eps, record["attack"]]
+        row.append(f"{record['mean']:.2f}{_confidence(record)}")
+        row += [f"{100 * record['flipped']:.0f} %", f"{1000 * record['seconds_per_step']:.1f}"]
+        games.setdefault(record["game"], []).append(row)
+    words = ["policy", "eps", "attack"]
+    return [Table(game, columns, rows, words=words) for game, rows in games.items()]
+
+
+def _confidence(record: Record) -> str:
+    """Nothing after a single episode."""
+    return "" if record["half_width"] is None else f" ± {record['half_width']:.2f}"
+
+
+def comment(records: Sequence[Record]) -> list[str]:
+    """Which attack leaves each policy the least."""
+    groups: dict[tuple[str, str, int], list[Record]] = {}
+    for record in records:
+        if record["attack"] != NONE:
+            key = record["game"], record["training"], record["eps"]
+            groups.setdefault(key, []).append(record)
+    sentences = []
+    for (game, trained, eps), same in groups.items():
+        worst, *others = sorted(same, key=lambda record: record["mean"])
+        clear = ""
+        if others:
+            width = others[0]["half_width"]
+            clear = f"; {others[0]['attack']} follows with {others[0]['mean']:.2f}"
+            if width is None:
+                clear += ", after one episode"
+            elif others[0]["mean"] - worst["mean"] <= width:
+                clear += ", within its confidence interval"
+        sentences.append(
+            f"{game}, {trained}, eps {eps}/255: {worst['attack']} leaves the least, "
+            f"{worst['mean']:.2f}{clear}."
+        )
+    return sentences
+
+
+def draw(records: Sequence[Record]) -> Figure:
+    """A panel for each game; groups of bars for policies and distances."""
+    games = list(dict.fromkeys(record["game"] for record in records))
+    figure = blank_figure(1 + 5.2 * len(games), 3.6)
+    panels: Any = figure.subplots(1, len(games), squeeze=False)[0]
+    for axes, game in zip(panels, games, strict=True):
+        shown = [record for record in records if record["game"] == game]
+        trained = list(dict.fromkeys(record["training"] for record in shown))
+        groups = [(each, eps) for each in trained for eps in EPS]
+        for record in shown:
+            for place, (each, eps) in enumerate(groups):
+                if record["training"] != each or record["eps"] not in (0, eps):
+                    continue
+                order = [NONE, *ATTACKS].index(record["attack"])
+                axes.bar(
+                    place + _BAR * (order - len(ATTACKS) / 2),
+                    record["mean"],
+                    0.92 * _BAR,
+                    yerr=record["half_width"] or 0.0,
+                    color=_COLORS[record["attack"]],
+                    error_kw={"lw": 0.8, "ecolor": "#24292f"},
+                )
+        names = [f"{each}\n{eps}/255" for each, eps in groups]
+        axes.set_xticks(range(len(groups)), names, fontsize=8)
+        axes.set_title(game, fontsize=11)
+        axes.axhline(0, color="#d0d7de", lw=0.8)
+        axes.tick_params(axis="y", labelsize=8)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[0].set_ylabel("mean return", fontsize=9)
+    _legend(figure, records)
+    return figure
+
+
+def _legend(figure: Figure, records: Sequence[Record]) -> None:
+    from matplotlib.patches import Patch
+
+    attacks = {record["attack"] for record in records}
+    handles = [Patch(color=color, label=name) for name, color in _COLORS.items() if name in attacks]
+    figure.legend(handles=handles, loc="outside upper center", ncols=5, fontsize=9, frameon=False)

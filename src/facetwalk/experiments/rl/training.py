@@ -1,0 +1,118 @@
+"""One run of training, in a folder from which it goes on after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from facetwalk.control.refining import TENTH
+from facetwalk.run_folder import RunFolder
+from facetwalk.types import MissingExtraError
+
+PLAIN, PAPER, OURS = "plain", "ADR-GD", "ours"
+VARIANTS = (PLAIN, PAPER, OURS)
+"""The algorithm as it is; refined as in the paper; refined with a tenth of those gradients."""
+
+_AGENT, _BUFFER = "agent.zip", "buffer.pkl"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is trained, and how."""
+
+    env: str
+    algo: str
+    variant: str
+    seed: int
+    steps: int
+    every: int
+    """Steps between two evaluations, after each of which everything is saved."""
+    episodes: int
+    """Of an evaluation."""
+    starts: int
+    """Steps of random actions before learning."""
+    width: int
+    """Neurons of each of two hidden layers."""
+    batch: int
+    device: str = "cpu"
+
+    @property
+    def name(self) -> str:
+        return f"{self.env}_{self.algo}_{self.variant}_{self.seed}"
+
+
+def train(run: Run, folder: Path) -> Mapping[str, Any]:
+    """The learning curve: steps, and mean returns without noise or refinement."""
+    try:
+        from stable_baselines3.common.evaluation import evaluate_policy
+    except ImportError as error:
+        raise MissingExtraError("training agents", "control") from error
+    torch.set_num_threads(1)
+    known = RunFolder(folder / run.name, asdict(run), "evaluations.jsonl", dict)
+    evaluated, _ = _curve(known)
+    agent = None if run.steps in evaluated else _agent(run, known.folder)
+    while agent is not None and agent.num_timesteps < run.steps:
+        agent.learn(run.every, reset_num_timesteps=False)
+        judge = _env(run.env, 10_000 + run.seed)
+        returns, _ = evaluate_policy(
+            agent, judge, run.episodes, return_episode_rewards=True, warn=False
+        )
+        known.add([{"step": agent.num_timesteps, "mean": float(np.mean(returns))}])
+        _save(agent, known.folder)
+    steps, means = _curve(known)
+    return {"steps": steps, "means": means}
+
+
+def _curve(known: RunFolder[dict[str, Any]]) -> tuple[list[int], list[float]]:
+    """Of steps that were evaluated twice, because of a kill between, the later one counts."""
+    by_step = {line["step"]: line["mean"] for line in known.lines}
+    return sorted(by_step), [by_step[step] for step in sorted(by_step)]
+
+
+def _env(name: str, seed: int) -> Any:
+    from stable_baselines3.common.env_util import make_vec_env
+
+    return make_vec_env(name, seed=seed)
+
+
+def _agent(run: Run, folder: Path) -> Any:
+    """The agent as it was saved last, or a new one."""
+    from stable_baselines3 import DDPG, TD3
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    from facetwalk.control import RefinedDDPG, RefinedTD3
+
+    plain, refined = {"td3": (TD3, RefinedTD3), "ddpg": (DDPG, RefinedDDPG)}[run.algo]
+    kind: Any = plain if run.variant == PLAIN else refined
+    env = _env(run.env, run.seed)
+    if (folder / _AGENT).exists() and (folder / _BUFFER).exists():
+        agent = kind.load(folder / _AGENT, env=env, device=run.device)
+        agent.load_replay_buffer(folder / _BUFFER)
+        return agent
+    shape = env.action_space.shape
+    more = {} if run.variant != OURS else {"solver": TENTH}
+    return kind(
+        "MlpPolicy",
+        env,
+        seed=run.seed,
+        buffer_size=run.steps,
+        learning_starts=run.starts,
+        batch_size=run.batch,
+        action_noise=NormalActionNoise(np.zeros(shape), np.full(shape, 0.1)),
+        policy_kwargs={"net_arch": [run.width, run.width]},
+        device=run.device,
+        **more,
+    )
+
+
+def _save(agent: Any, folder: Path) -> None:
+    """Agent and buffer, each under its name only once it is whole."""
+    agent.save(folder / f"new_{_AGENT}")
+    agent.save_replay_buffer(folder / f"new_{_BUFFER}")
+    for name in (_BUFFER, _AGENT):
+        (folder / f"new_{name}").replace(folder / name)

@@ -1,0 +1,103 @@
+"""Observations at which policies act otherwise, beside closed forms."""
+
+import numpy as np
+import pytest
+import torch
+from policies import Pictures, dqn, image_ppo, linear, ppo, relu_ppo
+from stable_baselines3 import SAC
+from stable_baselines3.common.env_util import make_vec_env
+from torch import nn
+
+from facetwalk import InputError
+from facetwalk.control import perturbed
+from facetwalk.control.perturbing import as_bytes
+from facetwalk.control.policies import as_seen, logits_of
+from facetwalk.solvers import AdrGd, Auto, Fgsm, Sign
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("solver", [None, Fgsm(), Sign(steps=5)])
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+def test_a_linear_policy_is_flipped_exactly_where_the_closed_form_says(solver, bounds):
+    random = np.random.default_rng(0)
+    x, eps = random.uniform(size=(200, 6)), 0.1
+    weight = random.normal(size=(2, 6))
+    bias = -weight.sum(1) / 2  # undecided in the middle of the cube
+    own = (x @ weight.T + bias).argmax(1)
+    away = weight[1 - own] - weight[own]
+    room = np.full_like(x, eps)
+    if bounds is not None:
+        room = np.minimum(room, np.where(away > 0, 1 - x, x))
+    margin = (away * x).sum(1) + bias[1 - own] - bias[own]
+    flips = margin + (np.abs(away) * room).sum(1) > 0
+    found = perturbed(linear(weight, bias), torch.from_numpy(x), eps, solver=solver, bounds=bounds)
+    assert 20 < flips.sum() < 180
+    np.testing.assert_array_equal(found.flipped.numpy(), flips)
+    np.testing.assert_array_equal(found.own.numpy(), own)
+
+
+@pytest.mark.parametrize("solver", [Fgsm(), Sign(steps=3), AdrGd(steps=3), Auto(evaluations=20)])
+def test_bytes_are_perturbed_within_eps_and_within_the_range_of_pixels(solver):
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5)).eval()
+    pictures = RANDOM.integers(0, 256, (7, 3, 4, 4), dtype=np.uint8)
+    pictures[0], pictures[1] = 0, 255
+    found = perturbed(policy, pictures, 3 / 255, solver=solver)
+    seen = found.observations
+    assert seen.dtype == torch.float32
+    assert seen.min() >= 0
+    assert seen.max() <= 1
+    assert (seen - torch.from_numpy(pictures) / 255).abs().max() <= 3 / 255 + 1e-6
+    assert torch.equal(found.actions, policy(seen).argmax(1))
+    shown = as_bytes(seen, torch.from_numpy(pictures), 3 / 255)
+    assert shown.dtype == torch.uint8
+    assert (shown.int() - torch.from_numpy(pictures).int()).abs().max() == 3
+
+
+def test_rounding_to_bytes_never_leaves_the_ball():
+    true = torch.tensor([100, 100, 0, 255], dtype=torch.uint8)
+    x = torch.tensor([102.5, 97.5, 2.5, 252.5]) / 255
+    assert as_bytes(x, true, 2.5 / 255).tolist() == [102, 98, 2, 253]
+
+
+def test_aiming_at_the_worst_action_reaches_it_more_often():
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 4)).eval()
+    x = 3 * torch.randn(100, 6)
+    worst = policy(x).argmin(1)
+    away = perturbed(policy, x, 2.0, solver=Sign(steps=10))
+    aimed = perturbed(policy, x, 2.0, solver=Sign(steps=10), aim="worst")
+    assert (aimed.actions == worst).sum() > (away.actions == worst).sum()
+
+
+@pytest.mark.parametrize("make", [ppo, relu_ppo, dqn])
+def test_logits_are_those_by_which_agents_of_stable_baselines3_act(make):
+    agent = make()
+    seen = RANDOM.normal(size=(50, 4)).astype(np.float32)
+    logits = logits_of(agent)
+    actions, _ = agent.predict(seen, deterministic=True)
+    np.testing.assert_array_equal(logits(as_seen(seen, logits)).argmax(1).numpy(), actions)
+    found = perturbed(agent, seen, 0.5, solver=Sign(steps=5))
+    attacked, _ = agent.predict(found.observations.numpy(), deterministic=True)
+    np.testing.assert_array_equal(found.actions.numpy(), attacked)
+    assert found.flipped.any()
+
+
+def test_agents_that_see_images_of_bytes_are_attacked_in_pixels():
+    env = make_vec_env(Pictures, 3, seed=0)
+    agent = image_ppo(env)
+    pictures = agent.get_env().reset()
+    assert pictures.dtype == np.uint8
+    found = perturbed(agent, pictures, 3 / 255, solver=Sign(steps=3))
+    np.testing.assert_array_equal(found.own.numpy(), agent.predict(pictures, deterministic=True)[0])
+    assert (found.observations - torch.from_numpy(pictures) / 255).abs().max() <= 3 / 255 + 1e-6
+
+
+def test_what_cannot_be_attacked_is_said_in_words():
+    with pytest.raises(InputError, match="a policy must be an agent of Stable-Baselines3 or a tor"):
+        perturbed(lambda x: x, torch.zeros(1, 2))
+    with pytest.raises(InputError, match="aim must be one of away, worst; it is 'up'"):
+        perturbed(nn.Linear(2, 2), torch.zeros(1, 2), aim="up")
+    with pytest.raises(InputError, match="must be Discrete to be attacked"):
+        perturbed(SAC("MlpPolicy", "Pendulum-v1", buffer_size=10), torch.zeros(1, 3))

@@ -1,0 +1,58 @@
+"""Attacks on policies: the plan, and what is made of its records."""
+
+import pytest
+
+from facetwalk import InputError
+from facetwalk.experiments.policies import POLICIES, Request, draw_frames, plan
+from facetwalk.solvers import Fgsm
+from facetwalk.zoo import ImpalaPolicy
+
+
+def record(attack, mean, eps=3, trained="natural"):
+    about = {"game": "FruitBot", "training": trained, "attack": attack, "eps": eps}
+    measured = {"mean": mean, "half_width": 1.0, "flipped": 0.5, "seconds_per_step": 0.1}
+    return {**about, **measured}
+
+
+RECORDS = [record("none", 28.0, 0), record("PGD", 9.0), record("ours", 4.0), record("FGSM", 4.5)]
+
+
+def test_the_attack_that_leaves_the_least_is_named():
+    (sentence,) = POLICIES.comment(RECORDS)
+    assert sentence == (
+        "FruitBot, natural, eps 3/255: ours leaves the least, 4.00; FGSM follows with 4.50, "
+        "within its confidence interval."
+    )
+
+
+def test_bars_are_drawn_for_every_record():
+    pytest.importorskip("matplotlib")
+    figure = POLICIES.draw([*RECORDS, record("PGD", 3.0, 5)])
+    (axes,) = figure.axes
+    assert len(axes.patches) == 6  # the return without an attack stands at both distances
+
+
+def test_every_attack_meets_every_policy_that_is_there(tmp_path):
+    pytest.importorskip("procgen", reason="procgen is not installed")
+    found = plan(Request(quick=True))
+    assert [cell.about["attack"] for cell in found.cells] == ["none", "FGSM"]
+    nothing = plan(Request(tmp_path, only=["Jumper"]))
+    assert not nothing.cells
+    assert len(nothing.left_out) == 2
+
+
+def test_frames_are_drawn_beside_attacked_ones():
+    pytest.importorskip("procgen", reason="procgen is not installed")
+    figure = draw_frames(ImpalaPolicy().eval(), "FruitBot", Fgsm(), 3 / 255, at=(0, 2))
+    assert len(figure.axes) == 6
+    true, shown = (figure.axes[place].images[0].get_array() for place in (0, 2))
+    assert 0 < abs(true - shown).max() <= 3 / 255 + 1e-6
+
+
+def test_what_cannot_be_run_is_said_in_words():
+    with pytest.raises(InputError, match="say where the policies lie, or take the quick form"):
+        Request()
+    with pytest.raises(InputError, match="the budget must be even, at least 2; it is 3"):
+        Request(quick=True, budget=3)
+    with pytest.raises(InputError, match="there is no game 'Chess': choose of FruitBot, Jumper"):
+        Request(quick=True, only=["Chess"])

@@ -1,0 +1,55 @@
+"""The policies of Procgen's games: layout, and the published weights."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from facetwalk import InputError
+from facetwalk.zoo import ImpalaPolicy, impala_policy
+
+PUBLISHED = Path(os.environ.get("FACETWALK_DATA", "../shared/data")) / "procgen"
+
+
+def by_hand(weights, x):
+    """The network written out: the published weights in the order in which they are used."""
+
+    def conv(name, x):
+        return F.conv2d(x, weights[f"{name}.weight"], weights[f"{name}.bias"], padding=1)
+
+    for first in (0, 4, 8):
+        x = F.max_pool2d(conv(f"model.{first}", x), 3, 2, 1)
+        for block in (first + 2, first + 3):
+            y = conv(f"model.{block}.model.1", x.relu())
+            x = x + conv(f"model.{block}.model.3", y.relu())
+    x = F.linear(x.flatten(1).relu(), weights["model.14.weight"], weights["model.14.bias"]).relu()
+    return F.linear(x, weights["logits_fc.weight"], weights["logits_fc.bias"])[:, :15]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["FruitBot_ppo", "FruitBot_radial_ppo", "AT_PPO_FruitBot", "Jumper_ppo", "AT_PPO_Jumper"],
+)
+def test_published_policies_load_exactly(name):
+    path = PUBLISHED / f"{name}.pt"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    policy, weights = impala_policy(path), torch.load(path, "cpu", weights_only=True)
+    assert policy.state_dict().keys() == weights.keys()
+    assert all(torch.equal(value, weights[key]) for key, value in policy.state_dict().items())
+    x = torch.rand(2, 3, 64, 64)
+    torch.testing.assert_close(policy(x), by_hand(weights, x))
+
+
+def test_other_weights_are_refused(tmp_path):
+    weights = ImpalaPolicy(7).state_dict()
+    torch.save(weights, tmp_path / "seven.pt")
+    assert impala_policy(tmp_path / "seven.pt")(torch.zeros(1, 3, 64, 64)).shape == (1, 7)
+    torch.save({**weights, "model.0.bias": torch.zeros(3)}, tmp_path / "odd.pt")
+    with pytest.raises(InputError, match=r"model.0.bias is \(3,\), not \(16,\)"):
+        impala_policy(tmp_path / "odd.pt")
+    torch.save({"weight": torch.zeros(3)}, tmp_path / "other.pt")
+    with pytest.raises(InputError, match=r"holds no policy: logits_fc\.bias is missing"):
+        impala_policy(tmp_path / "other.pt")
