@@ -13,7 +13,7 @@ import torch
 import facetwalk
 import facetwalk.control as control
 from facetwalk import MissingExtraError
-control.perturbed(torch.nn.Linear(2, 2), torch.zeros(1, 2), solver=facetwalk.solvers.Fgsm())
+control.perturbed(torch.nn.Linear(2, 2).eval(), torch.zeros(1, 2), solver=facetwalk.solvers.Fgsm())
 try:
     {action}
 except MissingExtraError as error:

@@ -8,7 +8,7 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
 
-from facetwalk import InputError
+from facetwalk import InputError, ModelError
 from facetwalk.control import perturbed
 from facetwalk.control.perturbing import as_bytes
 from facetwalk.control.policies import as_seen, logits_of
@@ -101,3 +101,10 @@ def test_what_cannot_be_attacked_is_said_in_words():
         perturbed(nn.Linear(2, 2), torch.zeros(1, 2), aim="up")
     with pytest.raises(InputError, match="must be Discrete to be attacked"):
         perturbed(SAC("MlpPolicy", "Pendulum-v1", buffer_size=10), torch.zeros(1, 3))
+
+
+def test_a_network_in_train_mode_is_refused_and_left_as_it_is():
+    policy = nn.Sequential(nn.Linear(2, 3), nn.Dropout(), nn.Linear(3, 2))
+    with pytest.raises(ModelError, match="train mode"):
+        perturbed(policy, torch.zeros(1, 2))
+    assert all(part.training for part in policy.modules())

@@ -67,7 +67,7 @@ def perturbed(
         aim: `"away"` from the policy's own action, or towards the `"worst"`.
         seed: observation b uses `seed + b`.
 
-    >>> policy = torch.nn.Linear(2, 2)
+    >>> policy = torch.nn.Linear(2, 2).eval()
     >>> _ = policy.weight.data.copy_(torch.eye(2)), policy.bias.data.zero_()
     >>> found = perturbed(policy, torch.tensor([[1.0, 0.9], [1.0, 0.0]]), eps=0.1)
     >>> found.own.tolist(), found.flipped.tolist()

@@ -90,7 +90,7 @@ def play(
 
     >>> import gymnasium
     >>> env = gymnasium.make_vec("CartPole-v1", num_envs=2)
-    >>> play(torch.nn.Linear(4, 2), env, episodes=3).returns.shape
+    >>> play(torch.nn.Linear(4, 2).eval(), env, episodes=3).returns.shape
     (3,)
     """
     if episodes < 1:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from facetwalk.models import require_eval
 from facetwalk.types import InputError
 
 LEVELS = 255
@@ -44,10 +45,10 @@ class ActionValues(nn.Module):
 def logits_of(policy: Any) -> nn.Module:
     """A network from observations `(N, *shape)` to a logit for each action, in eval mode.
 
-    `policy` is an agent or a policy of Stable-Baselines3 with discrete actions, or a module that
-    is such a network itself. Images of bytes are seen divided by 255.
+    `policy` is an agent or a policy of Stable-Baselines3 with discrete actions, or a module in eval
+    mode that is such a network itself. Images of bytes are seen divided by 255.
 
-    >>> logits_of(nn.Linear(4, 2))(torch.zeros(3, 4)).shape
+    >>> logits_of(nn.Linear(4, 2).eval())(torch.zeros(3, 4)).shape
     torch.Size([3, 2])
     """
     if not isinstance(policy, nn.Module):
@@ -58,8 +59,9 @@ def logits_of(policy: Any) -> nn.Module:
             f"observations to logits; it is a {type(policy).__name__}"
         )
     if _is_from_sb3(policy):
-        policy = _logits_of_sb3(policy)
-    return policy.eval() if any(part.training for part in policy.modules()) else policy
+        return _logits_of_sb3(policy).eval()  # as `predict` of Stable-Baselines3 does
+    require_eval(policy)
+    return policy
 
 
 def _is_from_sb3(policy: nn.Module) -> bool:
