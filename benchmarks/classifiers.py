@@ -33,8 +33,10 @@ def measure(target: Target, attack: Attack, budget: int, seeds: int) -> dict:
 
 def row(entry: dict) -> list[object]:
     rates, spent = entry["success"], entry["mean_gradients"]
-    spread = f"{min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else "one"
-    success = f"{sum(rates) / len(rates):.1f} %"
+    first, end = entry["images"]
+    digits = 2 if end - first > 1000 else 1
+    spread = f"{min(rates):.{digits}f} to {max(rates):.{digits}f}" if len(rates) > 1 else "one"
+    success = f"{sum(rates) / len(rates):.{digits}f} %"
     mean = round(sum(spent) / len(spent))
     return [entry["case"], entry["attack"], success, spread, entry["most_gradients"], mean]
 

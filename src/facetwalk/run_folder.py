@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from facetwalk.types import InputError
+from facetwalk.writing import make_folder, write_whole
 
 Line = TypeVar("Line")
 
@@ -39,18 +40,13 @@ class RunFolder(Generic[Line]):
         """
         self.folder = Path(folder)
         self._file, self._parse, self._run, self._part = self.folder / file, read, run, part
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder} cannot be a folder: {error.strerror}") from error
+        make_folder(self.folder)
         wanted = json.loads(json.dumps(asked))
         known = self.folder / "run.json"
         if known.exists():
             self._compare(_parsed(known), wanted)
         else:
-            temporary = known.with_suffix(".tmp")
-            temporary.write_text(json.dumps(wanted, indent=1) + "\n")
-            temporary.replace(known)
+            write_whole(known, (json.dumps(wanted, indent=1) + "\n").encode())
         self.lines = self._read()
 
     def _compare(self, known: Any, wanted: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from facetwalk.cli.output import say, say_wrapped, show_table
 from facetwalk.experiments import adversarial as adversarial_experiment
 from facetwalk.experiments import policies as policies_experiment
 from facetwalk.experiments import rl as rl_experiment
-from facetwalk.experiments.reproducing import Outcome, describe
+from facetwalk.experiments.experiment import Experiment, Plan
+from facetwalk.experiments.reproducing import describe
 from facetwalk.experiments.reproducing import reproduce as run
 
 Out = Annotated[
@@ -59,15 +61,16 @@ def adversarial(
     quiet: options.Quiet = False,
 ) -> None:
     """Attack image classifiers, natural and robust, with and without targets."""
-    experiment = adversarial_experiment.ADVERSARIAL
-    if figure_only:
-        _show(describe(experiment, out), out)
-        return
-    check_device(device)
-    request = adversarial_experiment.Request(
-        data, nets, device, images, seeds, budget, tuple(only or ()), quick
-    )
-    _show(run(experiment, adversarial_experiment.plan(request), out, not quiet), out)
+
+    def plan() -> Plan:
+        check_device(device)
+        return adversarial_experiment.plan(
+            adversarial_experiment.Request(
+                data, nets, device, images, seeds, budget, tuple(only or ()), quick
+            )
+        )
+
+    _reproduce(adversarial_experiment.ADVERSARIAL, plan, out, figure_only, quiet)
 
 
 @reproduce.command()
@@ -88,17 +91,17 @@ def rl(
     quiet: options.Quiet = False,
 ) -> None:
     """Train agents as they are, and with actions refined by their critics."""
-    experiment = rl_experiment.RL
-    if not figure_only:
+
+    def plan() -> Plan:
         check_device(device)
         request = rl_experiment.Request(
             env or ("HalfCheetah-v5",), algo or ("td3",), steps, seeds, device, quick
         )
-        plan = rl_experiment.plan(request, out)
         if processes > 1:
             rl_experiment.train_side_by_side(request, out, processes)
-        run(experiment, plan, out, not quiet)
-    _show(describe(experiment, out), out)
+        return rl_experiment.plan(request, out)
+
+    _reproduce(rl_experiment.RL, plan, out, figure_only, quiet)
 
 
 @reproduce.command()
@@ -122,19 +125,24 @@ def policies(
     quiet: options.Quiet = False,
 ) -> None:
     """Attack what policies see of Procgen's games."""
-    experiment = policies_experiment.POLICIES
-    if not figure_only:
+    request = policies_experiment.Request(
+        nets, episodes, parallel, device, budget, tuple(only or ()), quick
+    )
+
+    def plan() -> Plan:
         check_device(device)
-        request = policies_experiment.Request(
-            nets, episodes, parallel, device, budget, tuple(only or ()), quick
-        )
-        run(experiment, policies_experiment.plan(request), out, not quiet)
-        if frames:
-            policies_experiment.save_frames(request, out / "frames.png")
-    _show(describe(experiment, out), out)
+        return policies_experiment.plan(request)
+
+    _reproduce(policies_experiment.POLICIES, plan, out, figure_only, quiet)
+    if frames and not figure_only:
+        policies_experiment.save_frames(request, out / "frames.png")
 
 
-def _show(outcome: Outcome, out: Path) -> None:
+def _reproduce(
+    experiment: Experiment, plan: Callable[[], Plan], out: Path, figure_only: bool, quiet: bool
+) -> None:
+    """Run what is planned, unless only the figure is asked for, and show what the records say."""
+    outcome = describe(experiment, out) if figure_only else run(experiment, plan(), out, not quiet)
     for table in outcome.tables:
         say_wrapped(table.title)
         show_table(table.columns, table.rows, words=table.words)

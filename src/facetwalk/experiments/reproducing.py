@@ -18,8 +18,8 @@ from facetwalk.experiments.tables import Table
 from facetwalk.messages import reason
 from facetwalk.progress import progress_report
 from facetwalk.run_folder import RunFolder
-from facetwalk.training.files import write_whole
 from facetwalk.types import InputError, MissingExtraError
+from facetwalk.writing import write_whole
 
 _RECORDS, _LEFT_OUT = "records.jsonl", "left_out.json"
 _TABLE, _COMMENT, _FIGURE = "table.md", "comment.md", "figure.png"

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from facetwalk.training.files import write_whole
 from facetwalk.types import InputError
+from facetwalk.writing import write_whole
 
 _ANEW = "add --restart to begin anew, or choose another folder"
 

@@ -17,11 +17,11 @@ from facetwalk.data import load
 from facetwalk.digests import digest
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
-from facetwalk.training.files import make_folder, write_whole
 from facetwalk.training.fitting import train
 from facetwalk.training.measuring import measure
 from facetwalk.training.recipe import Recipe
 from facetwalk.types import InputError, MissingExtraError
+from facetwalk.writing import make_folder, write_whole
 
 
 def make(
