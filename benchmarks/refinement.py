@@ -15,7 +15,6 @@ import statistics
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +28,14 @@ from facetwalk.control.refining import TENTH
 from facetwalk.solvers import AdrGd, Auto, Method
 
 WIDE = {"net_arch": [256, 256]}
-PAPER = AdrGd.for_experiment("td3")
 METHODS: dict[str, Method | Auto] = {
-    "ADR-GD, paper": PAPER,
-    "ADR-GD, by maximize": replace(PAPER, normals="exact"),  # what "auto" means for few actions
+    "ADR-GD, paper": AdrGd.for_experiment("td3"),
     "default": TENTH,
     "Auto": Auto(evaluations=20),
     "Auto, 200": Auto(evaluations=200),
 }
 GRADIENTS = {
     "ADR-GD, paper": 200,
-    "ADR-GD, by maximize": 200,
     "default": 20,
     "Auto": 20,
     "Auto, 200": 200,

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from facetwalk.control.critics import ActionValue, Judge, action_value
-from facetwalk.control.dense_adr_gd import run_dense, serves
 from facetwalk.maximize import maximize
 from facetwalk.objectives import Output
 from facetwalk.problem import Problem
-from facetwalk.solvers import AdrGd, Auto, Method, Sign
+from facetwalk.solvers import Auto, Method, Sign
 from facetwalk.spaces import Box
 from facetwalk.types import InputError
 
@@ -99,10 +98,6 @@ def climb(
         raise InputError(f"radius must be a number, not negative; it is {radius}")
     reach = 2.0 if radius is None else radius
     low, high = (start - reach).clamp(-1, 1), (start + reach).clamp(-1, 1)
-    if isinstance(solver, AdrGd) and serves(critic, solver):
-        x = run_dense(critic, start, solver, low, high, seed)
-        with torch.no_grad():
-            return x, critic(x).squeeze(1)
     problem = Problem(critic, Output(0), Box(low, high, shape=start.shape[1:]))
     result = maximize(problem, solver=solver, x0=start, seed=seed)
     return result.x, result.value
