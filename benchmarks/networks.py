@@ -19,6 +19,7 @@ from facetwalk.zoo import (
     SqueezeNet,
     digits,
     digits_net,
+    load_trained,
     load_weights,
     robust_net,
 )
@@ -63,6 +64,11 @@ def _squeezenet() -> nn.Module:
     return nn.Sequential(Normalize(), net).eval()
 
 
+def _trained(name: str) -> nn.Module:
+    """What `facetwalk train NAME` wrote to the folder `networks`."""
+    return load_trained(data_folder() / "networks" / f"{name}.safetensors").model
+
+
 def _mnist() -> tuple[Tensor, Tensor]:
     return mnist(data_folder(), "test")
 
@@ -91,8 +97,12 @@ CASES = [
     Case("mnist-cnn-0.3", lambda: robust_net("mnist-cnn-0.3"), _mnist, 0.30, robust=True),
     Case("mnist-cnn-0.2", lambda: robust_net("mnist-cnn-0.2"), _mnist, 0.25, robust=True),
     Case("mnist-strided-0.3", lambda: robust_net("mnist-strided-0.3"), _mnist, 0.30, robust=True),
+    Case("mnist-fgsm", lambda: _trained("mnist-fgsm"), _mnist, 0.20, robust=True),
+    Case("mnist-pgd", lambda: _trained("mnist-pgd"), _mnist, 0.20, robust=True),
     Case("cifar-cnn-8", lambda: robust_net("cifar-cnn-8"), _cifar, 8 / 255, robust=True),
     Case("cifar-resnet-8", lambda: robust_net("cifar-resnet-8"), _cifar, 8 / 255, robust=True),
+    Case("cifar-vgg19-fgsm", lambda: _trained("cifar-vgg19-fgsm"), _cifar, 8 / 255, robust=True),
+    Case("cifar-vgg19-pgd", lambda: _trained("cifar-vgg19-pgd"), _cifar, 8 / 255, robust=True),
     Case("cifar10_resnet20", _resnet20, _cifar, 0.5 / 255, robust=False),
     Case("squeezenet1_1", _squeezenet, _imagenet, 0.25 / 255, robust=False),
     Case("digits", digits_net, _digits, 0.20, robust=True),

@@ -45,7 +45,7 @@ def adversarial(
     ] = None,
     device: attack_options.Device = "cpu",
     images: Annotated[
-        int | None, typer.Option(min=1, help="How many of each data set; 1000 or 200.")
+        int | None, typer.Option(min=1, help="How many of each data set; 1000 of MNIST, 200 of others.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often each attack runs.")] = 3,
     budget: Annotated[

@@ -84,7 +84,7 @@ DATA_SETS = {
             8 / 255,
             "8/255",
             "cifar10",
-            1000,
+            200,
             networks.CIFAR10,
             _published("cifar10"),
         ),
