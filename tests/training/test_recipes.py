@@ -5,7 +5,7 @@ from small_problems import tiny
 
 from facetwalk.training import RECIPES, recipe_of
 from facetwalk.types import InputError
-from facetwalk.zoo import ROBUST_NETS
+from facetwalk.zoo import SHIPPED_NETS
 
 SHIPPED = {
     "mnist-cnn-0.3": ("mnist", 0.3, 10, 24, 256, 1e-3, 0),
@@ -13,8 +13,12 @@ SHIPPED = {
     "mnist-strided-0.3": ("mnist", 0.3, 10, 24, 256, 2e-3, 2),
     "cifar-cnn-8": ("cifar10", 8 / 255, 7, 30, 256, 1e-3, 3),
     "cifar-resnet-8": ("cifar10", 8 / 255, 7, 30, 256, 3e-3, 4),
+    "mnist-natural": ("mnist", 0.2, 10, 12, 256, 1e-3, 0),
+    "mnist-fgsm": ("mnist", 0.2, 10, 24, 256, 1e-3, 0),
+    "mnist-pgd": ("mnist", 0.2, 10, 24, 256, 1e-3, 0),
 }
 """What the records beside the shipped weights say."""
+NAMED_AFTER_METHODS = list(RECIPES)[5:]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -29,13 +33,15 @@ def test_the_shipped_networks_have_the_recipes_that_made_them(name):
         recipe.learning_rate,
         recipe.seed,
     ) == SHIPPED[name]
-    assert (recipe.method, recipe.optimizer) == ("pgd", "adam")
-    assert recipe.architecture == ROBUST_NETS[name]
+    assert recipe.method == (name.rpartition("-")[2] if name in NAMED_AFTER_METHODS else "pgd")
+    assert recipe.optimizer == "adam"
+    assert recipe.architecture == SHIPPED_NETS[name]
 
 
 def test_names_say_what_recipes_do():
-    assert list(RECIPES)[:5] == list(ROBUST_NETS) == list(SHIPPED)
-    for name, recipe in list(RECIPES.items())[5:]:
+    assert list(RECIPES)[:8] == list(SHIPPED_NETS) == list(SHIPPED)
+    for name in NAMED_AFTER_METHODS:
+        recipe = RECIPES[name]
         assert name == recipe.name
         assert name.endswith(f"-{recipe.method}")
         assert recipe.radius == {"mnist": 0.2, "cifar10": 8 / 255}[recipe.data]

@@ -10,7 +10,7 @@ from onnx import helper
 from torch import nn
 
 from facetwalk.types import InputError, ModelError
-from facetwalk.zoo import digits_net, load_model, random_network, robust_net
+from facetwalk.zoo import digits_net, load_model, random_network, shipped_net
 
 USER_FILE = """
 from __future__ import annotations
@@ -149,7 +149,7 @@ def test_robust_networks_go_by_their_names(name, shape):
     loaded = load_model(name)
     assert (loaded.input_shape, loaded.name) == (shape, name)
     x = torch.rand(2, *shape)
-    torch.testing.assert_close(loaded.model(x), robust_net(name)(x))
+    torch.testing.assert_close(loaded.model(x), shipped_net(name)(x))
 
 
 @pytest.mark.parametrize("sizes", ["", "10", "10,", "10,x,1", "10,2.5,1", "10,0,1", "10,-3,1"])

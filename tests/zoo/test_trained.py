@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from facetwalk.types import InputError, MissingExtraError
-from facetwalk.zoo import fresh_net, load_model, load_trained, robust_net
+from facetwalk.zoo import fresh_net, load_model, load_trained, shipped_net
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_shipped_files_load_too():
     name = "mnist-strided-0.3"
     file = resources.files("facetwalk.zoo").joinpath("weights", f"{name}.safetensors")
     x = torch.rand(2, 1, 28, 28)
-    assert torch.equal(load_trained(str(file)).model(x), robust_net(name)(x))
+    assert torch.equal(load_trained(str(file)).model(x), shipped_net(name)(x))
 
 
 def test_files_that_are_missing_broken_or_do_not_fit_are_refused(written):

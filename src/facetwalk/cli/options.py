@@ -12,7 +12,7 @@ _LARGEST_SEED = 2**62
 Model = Annotated[
     str,
     typer.Argument(
-        help="digits, a robust network such as mnist-cnn-0.3, random:10,64,64,1, net.onnx, "
+        help="digits, a network that ships such as mnist-cnn-0.3, random:10,64,64,1, net.onnx, "
         "net.safetensors, package.module:function or file.py:function."
     ),
 ]

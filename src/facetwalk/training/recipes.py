@@ -66,7 +66,7 @@ RECIPES = {
         replace(_VGG, name="cifar-resnet18-pgd", architecture="cifar-resnet18", learning_rate=0.1),
     )
 }
-"""By name. The first five made the networks that the package ships."""
+"""By name. The first eight made the networks that the package ships."""
 
 
 def recipe_of(name: str) -> Recipe:

@@ -1,7 +1,7 @@
 """Networks to work on: random ones, trained ones, and those of users.
 
 Importing this needs no extra; what needs one (`load_onnx`, `load_trained`, `digits`, `digits_net`,
-`robust_net`) names it when called.
+`shipped_net`) names it when called.
 """
 
 from facetwalk.zoo.architectures import ARCHITECTURES, fresh_net
@@ -24,8 +24,8 @@ from facetwalk.zoo.random_networks import (
 )
 from facetwalk.zoo.resnet import ResNet18, WideResNet50_2
 from facetwalk.zoo.resnet20 import ResNet20
-from facetwalk.zoo.robust import BY_NAME as ROBUST_NETS
-from facetwalk.zoo.robust import robust_net
+from facetwalk.zoo.shipped import BY_NAME as SHIPPED_NETS
+from facetwalk.zoo.shipped import shipped_net
 from facetwalk.zoo.squeezenet import SqueezeNet
 from facetwalk.zoo.stacked import StackedNetworks
 from facetwalk.zoo.trained import load_trained
@@ -36,7 +36,7 @@ __all__ = [
     "MODEL_A",
     "MODEL_B",
     "MODEL_C",
-    "ROBUST_NETS",
+    "SHIPPED_NETS",
     "CifarCnn",
     "CifarResNet",
     "DigitsNet",
@@ -61,6 +61,6 @@ __all__ = [
     "load_weights",
     "notebook_network",
     "random_network",
-    "robust_net",
+    "shipped_net",
     "uniform_network",
 ]

@@ -16,7 +16,7 @@ from facetwalk.zoo.digits import DigitsNet, digits_net
 from facetwalk.zoo.loaded import Loaded
 from facetwalk.zoo.onnx import load_onnx
 from facetwalk.zoo.random_networks import random_network
-from facetwalk.zoo.robust import BY_NAME, robust_net
+from facetwalk.zoo.shipped import BY_NAME, shipped_net
 from facetwalk.zoo.trained import load_trained
 
 _RANDOM = "random:"
@@ -25,8 +25,8 @@ _RANDOM = "random:"
 def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -> Loaded:
     """The network that `spec` names, in eval mode, with the shape of one input.
 
-    `spec` is `digits`, the name of a robust network that the package ships (`mnist-cnn-0.3`, see
-    `robust`), `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file or of
+    `spec` is `digits`, the name of another network that the package ships (`mnist-cnn-0.3`, see
+    `shipped`), `random:10,64,64,1` (drawn with `seed`), the path of an `.onnx` file or of
     a `.safetensors` file that `facetwalk train` wrote, or `package.module:function` or
     `path/to/file.py:function`, where the function takes no arguments and returns a torch module.
     `shape` is needed only where the network does not
@@ -40,7 +40,7 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
     if spec == "digits":
         loaded = Loaded(digits_net(), DigitsNet.input_shape, spec)
     elif spec in BY_NAME:
-        net = robust_net(spec)
+        net = shipped_net(spec)
         loaded = Loaded(net, _input_shape(net, spec, None), spec)
     elif spec.startswith(_RANDOM):
         sizes = _sizes(spec)

@@ -10,7 +10,7 @@ from facetwalk.types import InputError, MissingExtraError
 from facetwalk.zoo.architectures import fresh_net
 from facetwalk.zoo.checkpoints import load_weights
 from facetwalk.zoo.loaded import Loaded
-from facetwalk.zoo.robust import BY_NAME
+from facetwalk.zoo.shipped import BY_NAME
 
 
 def load_trained(path: Path | str) -> Loaded:

@@ -8,8 +8,8 @@ from safetensors.torch import save_file
 
 from facetwalk.sites import discover
 from facetwalk.types import InputError, MissingExtraError, ModelError
-from facetwalk.zoo import fresh_net, robust
-from facetwalk.zoo.robust import BY_NAME, robust_net
+from facetwalk.zoo import fresh_net, shipped
+from facetwalk.zoo.shipped import BY_NAME, shipped_net
 
 WEIGHTS = resources.files("facetwalk.zoo").joinpath("weights")
 NEURONS = {
@@ -18,6 +18,9 @@ NEURONS = {
     "mnist-strided-0.3": 4_804,
     "cifar-cnn-8": 32 * 32**2 + 2 * 64 * 16**2 + 128 * 8**2 + 128 * 4**2 + 128,
     "cifar-resnet-8": 3 * 32 * 32**2 + 2 * 64 * 16**2 + 2 * 128 * 8**2,
+    "mnist-natural": 8_396,
+    "mnist-fgsm": 8_396,
+    "mnist-pgd": 8_396,
 }
 SHAPES = {name: (1, 28, 28) if "mnist" in name else (3, 32, 32) for name in NEURONS}
 
@@ -27,7 +30,7 @@ each_network = pytest.mark.parametrize("name", BY_NAME)
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch) -> Path:
     """A folder in place of the package's own, without weights."""
-    monkeypatch.setattr(robust.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(shipped.resources, "files", lambda package: tmp_path)
     return tmp_path
 
 
@@ -55,7 +58,7 @@ def test_weights_are_read_from_the_package(name: str, package: Path):
     (package / "weights").mkdir()
     save_file(saved.state_dict(), package / "weights" / f"{name}.safetensors")
     before = torch.get_rng_state()
-    net = robust_net(name)
+    net = shipped_net(name)
     assert torch.equal(torch.get_rng_state(), before)
     assert not any(part.training for part in net.modules())
     x = torch.rand(2, *SHAPES[name])
@@ -64,17 +67,14 @@ def test_weights_are_read_from_the_package(name: str, package: Path):
 
 @each_network
 def test_shipped_weights_load(name: str):
-    file = WEIGHTS.joinpath(f"{name}.safetensors")
-    if not file.is_file():
-        pytest.skip(f"{file} is not there: make it with facetwalk train")
-    assert len(file.read_bytes()) < 3_000_000
-    logits = robust_net(name)(torch.rand(2, *SHAPES[name]))
+    assert len(WEIGHTS.joinpath(f"{name}.safetensors").read_bytes()) < 3_000_000
+    logits = shipped_net(name)(torch.rand(2, *SHAPES[name]))
     assert logits.isfinite().all()
 
 
 def test_absent_weights_say_how_to_make_them(package: Path):
     with pytest.raises(ModelError) as caught:
-        robust_net("cifar-cnn-8")
+        shipped_net("cifar-cnn-8")
     folder = package / "weights"
     assert str(caught.value) == (
         f"there are no weights of cifar-cnn-8 in {folder}: make them with "
@@ -83,11 +83,11 @@ def test_absent_weights_say_how_to_make_them(package: Path):
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(InputError, match="'cifar' names no robust network: use one of mnist-cnn"):
-        robust_net("cifar")
+    with pytest.raises(InputError, match="'cifar' names no network that ships: use one of mnist-cnn"):
+        shipped_net("cifar")
 
 
 def test_weights_without_safetensors_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
-    with pytest.raises(MissingExtraError, match=r"a robust network .*facetwalk\[demo\]"):
-        robust_net("cifar-cnn-8")
+    with pytest.raises(MissingExtraError, match=r"a network that ships .*facetwalk\[demo\]"):
+        shipped_net("cifar-cnn-8")

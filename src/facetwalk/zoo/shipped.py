@@ -1,4 +1,4 @@
-"""The robust image classifiers that this project ships; `facetwalk.training` made them."""
+"""The image classifiers that this project ships; `facetwalk.training` made them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ BY_NAME = {
     "mnist-strided-0.3": "mnist-strided",
     "cifar-cnn-8": "cifar-cnn",
     "cifar-resnet-8": "cifar-resnet",
+    "mnist-natural": "mnist-cnn",
+    "mnist-fgsm": "mnist-cnn",
+    "mnist-pgd": "mnist-cnn",
 }
 """Their names, and the architecture of each."""
 
 
-def robust_net(name: str) -> nn.Module:
+def shipped_net(name: str) -> nn.Module:
     """The shipped network of that name, in eval mode; its class has the `input_shape`."""
     if name not in BY_NAME:
-        raise InputError(f"{name!r} names no robust network: use one of {', '.join(BY_NAME)}")
+        raise InputError(f"{name!r} names no network that ships: use one of {', '.join(BY_NAME)}")
     try:
         from safetensors.torch import load
     except ImportError as error:
-        raise MissingExtraError("a robust network", "demo") from error
+        raise MissingExtraError("a network that ships", "demo") from error
     folder = resources.files("facetwalk.zoo").joinpath("weights")
     file = folder.joinpath(f"{name}.safetensors")
     if not file.is_file():
