@@ -12,13 +12,18 @@ def test_the_quick_form_needs_no_files_and_writes_everything(run, tmp_path, monk
     assert "ADR-GD (released)" in printed
     assert "digits (Digits, robust), eps 0.2: 3 images, 1 seed" in printed
     assert "AutoAttack is left out of the quick form." in printed
-    assert f"Wrote records.jsonl, table.md, comment.md, figure.png to {out}." in printed
+    files = "records.jsonl, table.md, table.tex, comment.md, figure.png, figure.pdf"
+    assert f"Wrote {files} to {out}." in printed
     assert max(map(len, printed.splitlines()[:-1])) <= 80
     (out / "figure.png").unlink()
     assert run(*QUICK, "--out", out) == printed
     (out / "figure.png").unlink()
     assert run("reproduce", "adversarial", "--out", out, "--figure-only") == printed
     assert (out / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
+    command = f"facetwalk reproduce adversarial --images 3 --budget 10 --quick --out {out}"
+    assert (out / "table.md").read_text().endswith(f"Made by\n\n    {command}\n")
+    assert f"% Made by {command}\n" in (out / "table.tex").read_text()
     for sentence in (out / "comment.md").read_text().splitlines():
         assert sentence.removeprefix("- ") in " ".join(printed.split())
     settings = json.loads((out / "run.json").read_text())

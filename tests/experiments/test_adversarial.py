@@ -40,7 +40,7 @@ def test_there_is_a_record_for_each_cell(finished):
     cells = plan(QUICK).cells
     assert len(found) == len(cells) == 18
     assert all(cell.is_in(record) for cell, record in zip(cells, found, strict=True))
-    for name in ("table.md", "comment.md", "figure.png"):
+    for name in ("table.md", "table.tex", "comment.md", "figure.png", "figure.pdf"):
         assert (finished / name).stat().st_size > 200
     assert "AutoAttack is left out of the quick form." in (finished / "table.md").read_text()
 
@@ -99,7 +99,7 @@ def test_table_and_figure_can_be_made_of_records_alone(finished, tmp_path):
     for name in ("run.json", "records.jsonl", "left_out.json"):
         shutil.copy(finished / name, tmp_path)
     describe(ADVERSARIAL, tmp_path)
-    for name in ("table.md", "comment.md"):
+    for name in ("table.md", "table.tex", "comment.md"):
         assert (tmp_path / name).read_bytes() == (finished / name).read_bytes()
     assert (tmp_path / "figure.png").exists()
     with pytest.raises(InputError, match=r"run.json cannot be read"):
@@ -117,7 +117,7 @@ def test_without_matplotlib_all_but_the_figure_is_there(finished, tmp_path, monk
         shutil.copy(finished / name, tmp_path)
     monkeypatch.setattr(reproducing, "check_drawable", missing)
     outcome = describe(ADVERSARIAL, tmp_path)
-    assert outcome.files == ["records.jsonl", "table.md", "comment.md"]
+    assert outcome.files == ["records.jsonl", "table.md", "table.tex", "comment.md"]
     assert not (tmp_path / "figure.png").exists()
 
 

@@ -83,7 +83,9 @@ def test_absent_weights_say_how_to_make_them(package: Path):
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(InputError, match="'cifar' names no network that ships: use one of mnist-cnn"):
+    with pytest.raises(
+        InputError, match="'cifar' names no network that ships: use one of mnist-cnn"
+    ):
         shipped_net("cifar")
 
 

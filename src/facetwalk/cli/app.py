@@ -15,7 +15,7 @@ from facetwalk.cli.evaluate_command import evaluate
 from facetwalk.cli.inspect_command import inspect
 from facetwalk.cli.maximize_command import maximize
 from facetwalk.cli.optimum_command import optimum
-from facetwalk.cli.reproduce_command import reproduce
+from facetwalk.cli.reproduce import reproduce
 from facetwalk.cli.solvers_command import solvers
 from facetwalk.cli.train_command import train
 

@@ -10,7 +10,7 @@ from facetwalk.types import InputError, MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DOTS_PER_INCH = 160
+DOTS_PER_INCH = 160
 
 
 def check_drawable(path: Path) -> None:
@@ -35,5 +35,12 @@ def blank_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the file's name ends with, `.png` for most uses."""
-    figure.savefig(path, dpi=_DOTS_PER_INCH)
+    """Write a figure in the format that the file's name ends with, `.png` for most uses.
+
+    A PDF has fonts that publishers accept, and no date: the same figure makes the same file.
+    """
+    from matplotlib import rc_context
+
+    undated = {"CreationDate": None} if path.suffix == ".pdf" else None
+    with rc_context({"pdf.fonttype": 42}):
+        figure.savefig(path, dpi=DOTS_PER_INCH, metadata=undated)

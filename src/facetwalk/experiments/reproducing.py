@@ -1,7 +1,7 @@
-"""Runs an experiment into a folder, and makes table, comment and figure of its records.
+"""Runs an experiment into a folder, and makes tables, comment and figure of its records.
 
-`run.json` and `records.jsonl` are the run itself; `left_out.json`, `table.md`, `comment.md` and
-`figure.png` can be made again from them.
+`run.json`, `records.jsonl`, `left_out.json` and `commands.txt` are the run itself; `table.md`,
+`table.tex`, `comment.md`, `figure.png` and `figure.pdf` can be made again from them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from facetwalk.experiments.commands import commands_of, remember_command
 from facetwalk.experiments.drawing import check_drawable, save_figure
 from facetwalk.experiments.experiment import Cell, Experiment, Plan, Record
+from facetwalk.experiments.latex import latex
 from facetwalk.experiments.tables import Table
 from facetwalk.messages import reason
 from facetwalk.progress import progress_report
@@ -22,7 +24,8 @@ from facetwalk.types import InputError, MissingExtraError
 from facetwalk.writing import write_whole
 
 _RECORDS, _LEFT_OUT = "records.jsonl", "left_out.json"
-_TABLE, _COMMENT, _FIGURE = "table.md", "comment.md", "figure.png"
+_TABLE, _LATEX, _COMMENT = "table.md", "table.tex", "comment.md"
+FIGURES = ("figure.png", "figure.pdf")
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,22 @@ class Outcome:
     tables: Sequence[Table]
     comment: Sequence[str]
     left_out: Sequence[str]
+    commands: Sequence[str]
+    """What was typed to make the records."""
     files: Sequence[str]
     """Names of the files that were written."""
 
 
-def reproduce(experiment: Experiment, plan: Plan, out: Path, progress: bool = False) -> Outcome:
+def reproduce(
+    experiment: Experiment,
+    plan: Plan,
+    out: Path,
+    progress: bool = False,
+    command: str | None = None,
+) -> Outcome:
     """Measure the cells that `out` has no records of yet, each written as soon as it is there.
+
+    `command` is what makes these records, for tables to name.
 
     >>> from tempfile import TemporaryDirectory
     >>> from facetwalk.experiments.drawing import blank_figure
@@ -52,6 +65,8 @@ def reproduce(experiment: Experiment, plan: Plan, out: Path, progress: bool = Fa
     """
     folder = RunFolder(out, {"experiment": experiment.name, **plan.settings}, _RECORDS, dict)
     left = [cell for cell in plan.cells if not _is_done(cell, folder)]
+    if command is not None:
+        remember_command(out, command)
     with progress_report(progress, experiment.name) as report:
         for number, cell in enumerate(left):
             report(number / len(left), cell.words)
@@ -73,14 +88,33 @@ def describe(experiment: Experiment, out: Path) -> Outcome:
     records = RunFolder(out, settings, _RECORDS, dict).lines
     left_out = _read(out / _LEFT_OUT) if (out / _LEFT_OUT).exists() else []
     tables, comment = experiment.tables(records), experiment.comment(records)
+    commands = commands_of(out)
+    write_whole(out / _TABLE, _markdown(experiment, tables, left_out, commands).encode())
+    write_whole(out / _LATEX, _latex(experiment, tables, commands).encode())
+    write_whole(out / _COMMENT, "".join(f"- {sentence}\n" for sentence in comment).encode())
+    drawn = bool(records) and _draw(experiment, records, out)
+    files = [_RECORDS, _TABLE, _LATEX, _COMMENT, *(FIGURES if drawn else [])]
+    return Outcome(records, tables, comment, left_out, commands, files)
+
+
+def _markdown(
+    experiment: Experiment,
+    tables: Sequence[Table],
+    left_out: Sequence[str],
+    commands: Sequence[str],
+) -> str:
     parts = [f"# {experiment.title}", *experiment.about]
     parts += [table.markdown() for table in tables]
     parts += ["\n".join(f"- {sentence}" for sentence in left_out)] if left_out else []
-    write_whole(out / _TABLE, ("\n\n".join(parts) + "\n").encode())
-    write_whole(out / _COMMENT, "".join(f"- {sentence}\n" for sentence in comment).encode())
-    drawn = bool(records) and _draw(experiment, records, out / _FIGURE)
-    files = [_RECORDS, _TABLE, _COMMENT, *([_FIGURE] if drawn else [])]
-    return Outcome(records, tables, comment, left_out, files)
+    parts += ["Made by\n\n" + "\n".join(f"    {each}" for each in commands)] if commands else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _latex(experiment: Experiment, tables: Sequence[Table], commands: Sequence[str]) -> str:
+    head = [experiment.title, *(f"Made by {command}" for command in commands)]
+    head.append(r"Needs \usepackage{booktabs}")
+    parts = ["\n".join(f"% {line}" for line in head), *map(latex, tables)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _is_done(cell: Cell, folder: RunFolder[dict[str, Any]]) -> bool:
@@ -94,13 +128,17 @@ def _is_done(cell: Cell, folder: RunFolder[dict[str, Any]]) -> bool:
     return record is not None
 
 
-def _draw(experiment: Experiment, records: Sequence[Record], path: Path) -> bool:
+def _draw(experiment: Experiment, records: Sequence[Record], out: Path) -> bool:
     """Whether the figure could be drawn."""
+    paths = [out / name for name in FIGURES]
     try:
-        check_drawable(path)
+        for path in paths:
+            check_drawable(path)
     except MissingExtraError:
         return False
-    save_figure(experiment.draw(records), path)
+    figure = experiment.draw(records)
+    for path in paths:
+        save_figure(figure, path)
     return True
 
 

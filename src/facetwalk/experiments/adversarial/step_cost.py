@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,7 +33,8 @@ TIMED = (PAPER_ADR_GD, f"{ADR_GD} (released)")
 """Beside PGD."""
 _REPEATS = 5
 MOST_STEPS, FEWEST_STEPS = 200, 25
-"""ADR-GD measures normals every 25 steps; fewer would not show what a step costs on average."""
+"""ADR-GD measures normals every 25 steps; fewer would not show what a step costs on average. A run
+that is taken off, for its setup, has the fewest."""
 _PATIENCE = 300.0
 """Seconds that one batch size may take, about."""
 _GLANCE = 4
@@ -46,30 +49,75 @@ def variables(victim: Victim) -> int:
     return victim.images[0].numel() + sites.neurons
 
 
-def measure_cost(victim: Victim, batch: int, most_steps: int = MOST_STEPS) -> Record:
-    """Seconds of a step of each method, setup included: medians of runs that take turns."""
+@dataclass(frozen=True)
+class StepTimes:
+    """Seconds of a step of each method, one figure for each of several runs of so many steps.
+
+    Where that would take too long, no steps, and what a first look at PGD says.
+
+    >>> StepTimes(25, {PGD: [1.0, 2.0, 9.0], PAPER_ADR_GD: [5.0, 6.0, 7.0]}).ratios
+    {'ADR-GD (paper)': 3.0}
+    """
+
+    steps: int
+    seconds: Mapping[str, Sequence[float]]
+
+    @property
+    def medians(self) -> dict[str, float]:
+        return {name: statistics.median(taken) for name, taken in self.seconds.items()}
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """What a step of ADR-GD costs, in steps of PGD."""
+        medians = self.medians
+        return {name: medians[name] / medians[PGD] for name in medians if name != PGD}
+
+    @property
+    def left_out(self) -> str | None:
+        """Why nothing was measured."""
+        return None if self.steps else f"a step of PGD takes {self.medians[PGD]:.2g} s here"
+
+
+def time_steps(victim: Victim, batch: int, most_steps: int = MOST_STEPS) -> StepTimes:
+    """Runs of all methods that take turns.
+
+    A step is what a run takes longer than a short one, over the steps that it has more. On a CPU
+    the seconds are those of the processor, which others at work there hardly change.
+    """
     rows = torch.arange(batch, device=victim.images.device) % len(victim.images)
-    _seconds(victim, rows, _solvers(victim, _GLANCE)[PGD])
-    single = _seconds(victim, rows, _solvers(victim, _GLANCE)[PGD])
+    glance = _solvers(victim, _GLANCE)[PGD]
+    _seconds(victim, rows, glance)
+    single = _seconds(victim, rows, glance) / _GLANCE
     steps = int(_PATIENCE / (single * _WEIGHT * (_REPEATS + 1)))
     steps = min(steps // FEWEST_STEPS * FEWEST_STEPS, most_steps)
-    about: dict[str, object] = {
-        "inputs": victim.images[0].numel(),
-        "variables": variables(victim),
-        "device": _name(victim.images.device),
-    }
     if not steps:
-        return {**about, "left_out": f"a step of PGD takes {single:.2g} s here"}
+        return StepTimes(0, {PGD: [single]})
     solvers = _solvers(victim, steps)
     times: dict[str, list[float]] = {name: [] for name in solvers}
     for repeat in range(_REPEATS + 1):
         for name, solver in solvers.items():
-            taken = _seconds(victim, rows, solver)
+            less = _seconds(victim, rows, replace(solver, steps=FEWEST_STEPS))
+            more = _seconds(victim, rows, replace(solver, steps=FEWEST_STEPS + steps))
             if repeat:
-                times[name].append(taken)
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
-    ratios = {name: median / medians[PGD] for name, median in medians.items() if name != PGD}
-    return {**about, "steps": steps, "seconds": medians, "ratios": ratios}
+                times[name].append((more - less) / steps)
+    return StepTimes(steps, times)
+
+
+def sizes(victim: Victim) -> dict[str, Any]:
+    """What a step's cost depends on."""
+    return {
+        "inputs": victim.images[0].numel(),
+        "variables": variables(victim),
+        "device": _name(victim.images.device),
+    }
+
+
+def measure_cost(victim: Victim, batch: int, most_steps: int = MOST_STEPS) -> Record:
+    """Seconds of a step of each method: medians."""
+    found, about = time_steps(victim, batch, most_steps), sizes(victim)
+    if found.left_out:
+        return {**about, "left_out": found.left_out}
+    return {**about, "steps": found.steps, "seconds": found.medians, "ratios": found.ratios}
 
 
 def _solvers(victim: Victim, steps: int) -> dict[str, Solver]:
@@ -82,17 +130,18 @@ def _solvers(victim: Victim, steps: int) -> dict[str, Solver]:
 
 
 def _seconds(victim: Victim, rows: Tensor, solver: Solver) -> float:
-    """Of one step."""
+    """Of one run."""
+    clock = time.perf_counter if rows.is_cuda else time.process_time
     problem = Problem(
         victim.model, victim.goal(targeted=False).loss.select(rows), victim.space.select(rows)
     )
     _wait(rows.device)
-    began = time.perf_counter()
+    began = clock()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotAffineWarning)
         maximize(problem, solver=solver, batch_size=len(rows))
     _wait(rows.device)
-    return (time.perf_counter() - began) / solver.steps
+    return clock() - began
 
 
 def _wait(device: torch.device) -> None:

@@ -1,8 +1,7 @@
-"""`facetwalk reproduce NAME`: the paper's experiments, with records, a table and a figure."""
+"""What the paper uses ADR-GD for: attacks on classifiers and policies, training of agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,42 +9,20 @@ import typer
 
 from facetwalk.cli import attack_options, options
 from facetwalk.cli.model_choice import check_device
-from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.cli.reproduce.running import Data, FigureOnly, Nets, Out, run_experiment
 from facetwalk.experiments import adversarial as adversarial_experiment
 from facetwalk.experiments import policies as policies_experiment
 from facetwalk.experiments import rl as rl_experiment
-from facetwalk.experiments.experiment import Experiment, Plan
-from facetwalk.experiments.reproducing import describe
-from facetwalk.experiments.reproducing import reproduce as run
-
-Out = Annotated[
-    Path, typer.Option(help="Folder for the results; run again, it goes on where it was.")
-]
-FigureOnly = Annotated[
-    bool,
-    typer.Option("--figure-only", help="Measure nothing: tables and figure of what is there."),
-]
-
-reproduce = typer.Typer(name="reproduce", no_args_is_help=True)
+from facetwalk.experiments.experiment import Plan
 
 
-@reproduce.callback()
-def about() -> None:
-    """Run an experiment of the paper again, beside stronger rivals."""
-
-
-@reproduce.command()
 def adversarial(
     out: Out,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder with the files of MNIST, CIFAR-10 and ImageNet.")
-    ] = None,
-    nets: Annotated[
-        Path | None, typer.Option(help="Folder with networks: see docs/reproduce.md.")
-    ] = None,
+    data: Data = None,
+    nets: Nets = None,
     device: attack_options.Device = "cpu",
     images: Annotated[
-        int | None, typer.Option(min=1, help="How many of each data set; 1000 of MNIST, 200 of others.")
+        int | None, typer.Option(min=1, help="How many of each data set; 1000 or 200.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often each attack runs.")] = 3,
     budget: Annotated[
@@ -62,18 +39,22 @@ def adversarial(
 ) -> None:
     """Attack image classifiers, natural and robust, with and without targets."""
 
-    def plan() -> Plan:
+    def ask() -> adversarial_experiment.Request:
         check_device(device)
-        return adversarial_experiment.plan(
-            adversarial_experiment.Request(
-                data, nets, device, images, seeds, budget, tuple(only or ()), quick
-            )
+        return adversarial_experiment.Request(
+            data, nets, device, images, seeds, budget, tuple(only or ()), quick
         )
 
-    _reproduce(adversarial_experiment.ADVERSARIAL, plan, out, figure_only, quiet)
+    run_experiment(
+        adversarial_experiment.ADVERSARIAL,
+        ask,
+        adversarial_experiment.plan,
+        out,
+        figure_only,
+        quiet,
+    )
 
 
-@reproduce.command()
 def rl(
     out: Out,
     env: Annotated[
@@ -92,19 +73,20 @@ def rl(
 ) -> None:
     """Train agents as they are, and with actions refined by their critics."""
 
-    def plan() -> Plan:
+    def ask() -> rl_experiment.Request:
         check_device(device)
-        request = rl_experiment.Request(
+        return rl_experiment.Request(
             env or ("HalfCheetah-v5",), algo or ("td3",), steps, seeds, device, quick
         )
+
+    def plan(request: rl_experiment.Request) -> Plan:
         if processes > 1:
             rl_experiment.train_side_by_side(request, out, processes)
         return rl_experiment.plan(request, out)
 
-    _reproduce(rl_experiment.RL, plan, out, figure_only, quiet)
+    run_experiment(rl_experiment.RL, ask, plan, out, figure_only, quiet)
 
 
-@reproduce.command()
 def policies(
     out: Out,
     nets: Annotated[
@@ -125,27 +107,15 @@ def policies(
     quiet: options.Quiet = False,
 ) -> None:
     """Attack what policies see of Procgen's games."""
-    request = policies_experiment.Request(
-        nets, episodes, parallel, device, budget, tuple(only or ()), quick
-    )
 
-    def plan() -> Plan:
+    def ask() -> policies_experiment.Request:
         check_device(device)
-        return policies_experiment.plan(request)
+        return policies_experiment.Request(
+            nets, episodes, parallel, device, budget, tuple(only or ()), quick
+        )
 
-    _reproduce(policies_experiment.POLICIES, plan, out, figure_only, quiet)
+    run_experiment(
+        policies_experiment.POLICIES, ask, policies_experiment.plan, out, figure_only, quiet
+    )
     if frames and not figure_only:
-        policies_experiment.save_frames(request, out / "frames.png")
-
-
-def _reproduce(
-    experiment: Experiment, plan: Callable[[], Plan], out: Path, figure_only: bool, quiet: bool
-) -> None:
-    """Run what is planned, unless only the figure is asked for, and show what the records say."""
-    outcome = describe(experiment, out) if figure_only else run(experiment, plan(), out, not quiet)
-    for table in outcome.tables:
-        say_wrapped(table.title)
-        show_table(table.columns, table.rows, words=table.words)
-    for sentence in (*outcome.comment, *outcome.left_out):
-        say_wrapped(sentence)
-    say(f"Wrote {', '.join(outcome.files)} to {out}.")
+        policies_experiment.save_frames(ask(), out / "frames.png")

@@ -1,0 +1,52 @@
+"""What the commands of experiments share: options, and how an experiment runs and is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.experiments.commands import command_of
+from facetwalk.experiments.experiment import Experiment, Plan
+from facetwalk.experiments.reproducing import describe, reproduce
+
+Request = TypeVar("Request")
+
+Out = Annotated[
+    Path, typer.Option(help="Folder for the results; run again, it goes on where it was.")
+]
+FigureOnly = Annotated[
+    bool,
+    typer.Option("--figure-only", help="Measure nothing: tables and figure of what is there."),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small form that needs no files.")]
+Data = Annotated[
+    Path | None, typer.Option(help="Folder with the files of MNIST, CIFAR-10 and ImageNet.")
+]
+Nets = Annotated[Path | None, typer.Option(help="Folder with networks: see docs/reproduce.md.")]
+
+
+def run_experiment(
+    experiment: Experiment,
+    ask: Callable[[], Request],
+    plan: Callable[[Request], Plan],
+    out: Path,
+    figure_only: bool,
+    quiet: bool,
+) -> None:
+    """Run what is asked for, unless only the figure is, and show what the records say."""
+    if figure_only:
+        outcome = describe(experiment, out)
+    else:
+        request = ask()
+        command = command_of(experiment.name, request, out)
+        outcome = reproduce(experiment, plan(request), out, not quiet, command)
+    for table in outcome.tables:
+        say_wrapped(table.title)
+        show_table(table.columns, table.rows, words=table.words)
+    for sentence in (*outcome.comment, *outcome.left_out):
+        say_wrapped(sentence)
+    say(f"Wrote {', '.join(outcome.files)} to {out}.")
