@@ -32,13 +32,15 @@ BATCHES = (1, 64)
 TIMED = (PAPER_ADR_GD, f"{ADR_GD} (released)")
 """Beside PGD."""
 _REPEATS = 5
-MOST_STEPS, FEWEST_STEPS = 200, 25
+MOST_STEPS, FEWEST_STEPS = 1000, 25
 """ADR-GD measures normals every 25 steps; fewer would not show what a step costs on average. A run
 that is taken off, for its setup, has the fewest."""
-_PATIENCE = 300.0
-"""Seconds that one batch size may take, about."""
-_GLANCE = 4
+_AIM, _PATIENCE = 15.0, 300.0
+"""Seconds that one batch size should take, and may take with the fewest steps, about."""
+_GLANCE = 2
 """Steps of a first look at how long they take."""
+_SHORTEST = 1e-6
+"""Seconds of a step at least, where a first look takes no time that can be told."""
 _WEIGHT = 8
 """All methods together take about so many times as long as PGD."""
 
@@ -85,21 +87,20 @@ def time_steps(victim: Victim, batch: int, most_steps: int = MOST_STEPS) -> Step
     the seconds are those of the processor, which others at work there hardly change.
     """
     rows = torch.arange(batch, device=victim.images.device) % len(victim.images)
-    glance = _solvers(victim, _GLANCE)[PGD]
-    _seconds(victim, rows, glance)
-    single = _seconds(victim, rows, glance) / _GLANCE
-    steps = int(_PATIENCE / (single * _WEIGHT * (_REPEATS + 1)))
-    steps = min(steps // FEWEST_STEPS * FEWEST_STEPS, most_steps)
-    if not steps:
+    solvers = _solvers(victim)
+    _seconds(victim, rows, solvers[PGD], 1)
+    single = _step_seconds(victim, rows, solvers[PGD], _GLANCE, short=1)
+    if _steps_in(_PATIENCE, single) < FEWEST_STEPS:
         return StepTimes(0, {PGD: [single]})
-    solvers = _solvers(victim, steps)
+    single = _step_seconds(victim, rows, solvers[PGD], FEWEST_STEPS)
+    wanted = _steps_in(_AIM, single) // FEWEST_STEPS * FEWEST_STEPS
+    steps = min(max(wanted, FEWEST_STEPS), most_steps)
     times: dict[str, list[float]] = {name: [] for name in solvers}
     for repeat in range(_REPEATS + 1):
         for name, solver in solvers.items():
-            less = _seconds(victim, rows, replace(solver, steps=FEWEST_STEPS))
-            more = _seconds(victim, rows, replace(solver, steps=FEWEST_STEPS + steps))
+            taken = _step_seconds(victim, rows, solver, steps)
             if repeat:
-                times[name].append((more - less) / steps)
+                times[name].append(taken)
     return StepTimes(steps, times)
 
 
@@ -120,16 +121,28 @@ def measure_cost(victim: Victim, batch: int, most_steps: int = MOST_STEPS) -> Re
     return {**about, "steps": found.steps, "seconds": found.medians, "ratios": found.ratios}
 
 
-def _solvers(victim: Victim, steps: int) -> dict[str, Solver]:
-    case = Case(victim.data, victim.network, targeted=False, budget=steps)
+def _solvers(victim: Victim) -> dict[str, Solver]:
+    case = Case(victim.data, victim.network, targeted=False, budget=FEWEST_STEPS)
     return {
         PGD: paper_pgd(case),
-        TIMED[0]: replace(adr_gd(case, "paper"), steps=steps),
-        TIMED[1]: replace(adr_gd(case, "released-attack"), steps=steps),
+        TIMED[0]: adr_gd(case, "paper"),
+        TIMED[1]: adr_gd(case, "released-attack"),
     }
 
 
-def _seconds(victim: Victim, rows: Tensor, solver: Solver) -> float:
+def _steps_in(seconds: float, single: float) -> int:
+    """How many steps of every run fit, where a step of PGD takes `single`."""
+    return int(seconds / (max(single, _SHORTEST) * _WEIGHT * (_REPEATS + 1)))
+
+
+def _step_seconds(
+    victim: Victim, rows: Tensor, solver: Solver, steps: int, short: int = FEWEST_STEPS
+) -> float:
+    less, more = (_seconds(victim, rows, solver, count) for count in (short, short + steps))
+    return (more - less) / steps
+
+
+def _seconds(victim: Victim, rows: Tensor, solver: Solver, steps: int) -> float:
     """Of one run."""
     clock = time.perf_counter if rows.is_cuda else time.process_time
     problem = Problem(
@@ -139,7 +152,7 @@ def _seconds(victim: Victim, rows: Tensor, solver: Solver) -> float:
     began = clock()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotAffineWarning)
-        maximize(problem, solver=solver, batch_size=len(rows))
+        maximize(problem, solver=replace(solver, steps=steps), batch_size=len(rows))
     _wait(rows.device)
     return clock() - began
 
