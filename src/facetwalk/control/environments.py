@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,8 +90,8 @@ def as_stepped(env: Any) -> Stepped:
     )
 
 
-def procgen(name: str, count: int, levels: int = 200, seed: int = 0) -> Any:
-    """`count` environments of Procgen (gym3) on the first `levels` levels, easy ones."""
+def procgen(name: str, count: int, levels: int = 200, seed: int = 0, first: int = 0) -> Any:
+    """`count` environments of Procgen (gym3) on `levels` easy levels from `first` on; 0 are all."""
     try:
         from procgen import ProcgenGym3Env  # pyright: ignore[reportMissingImports]
     except ImportError as error:
@@ -98,8 +99,9 @@ def procgen(name: str, count: int, levels: int = 200, seed: int = 0) -> Any:
     return ProcgenGym3Env(
         num=count,
         env_name=name,
-        start_level=0,
+        start_level=first,
         num_levels=levels,
         distribution_mode="easy",
         rand_seed=seed,
+        num_threads=min(count, os.cpu_count() or 1),
     )

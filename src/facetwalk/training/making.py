@@ -68,7 +68,7 @@ def make(
         checkpoint.remove()
     if record_file.exists() and weights_file.exists():
         return _finished(record_file, asked)
-    with _fast_convolutions(device), progress_report(progress, recipe.name) as report:
+    with fast_convolutions(device), progress_report(progress, recipe.name) as report:
         trained = train(recipe, *_on(device, seen), checkpoint=checkpoint, report=report)
     record = {
         "training": asked,
@@ -77,7 +77,7 @@ def make(
         "seconds": round(trained.seconds, 1),
         "command": command,
         "torch": torch.__version__,
-        "machine": _machine(device),
+        "machine": machine(device),
     }
     write_whole(weights_file, _saved(trained.net))
     write_whole(record_file, (json.dumps(record, indent=1) + "\n").encode())
@@ -117,7 +117,7 @@ def _finished(record_file: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _fast_convolutions(device: str) -> Iterator[None]:
+def fast_convolutions(device: str) -> Iterator[None]:
     """Lets cuDNN try its algorithms, which pays where all batches but the last are alike."""
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = device == "cuda"
@@ -133,7 +133,8 @@ def _saved(net: nn.Module) -> bytes:
     return save({name: value.cpu().contiguous() for name, value in net.state_dict().items()})
 
 
-def _machine(device: str) -> str:
+def machine(device: str) -> str:
+    """What something was made on, in words."""
     if device == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{platform.machine()}, {torch.get_num_threads()} threads"

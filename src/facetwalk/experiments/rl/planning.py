@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from facetwalk.experiments.experiment import Cell, Plan
-from facetwalk.experiments.rl.training import VARIANTS, Run, train
+from facetwalk.experiments.rl.training import PAPER, VARIANTS, Run, train
 from facetwalk.types import InputError
 
 ALGORITHMS = ("td3", "ddpg")
@@ -73,8 +73,12 @@ def plan(request: Request, out: Path) -> Plan:
 
 
 def train_side_by_side(request: Request, out: Path, processes: int) -> None:
-    """Train all runs, so many at a time, each in a process of its own."""
+    """Train all runs, so many at a time, each in a process of its own.
+
+    Those of one seed come before those of the next, and of these the slowest first.
+    """
+    runs = sorted(request.runs(), key=lambda run: (run.seed, run.variant != PAPER))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        for _ in pool.map(partial(train, folder=out / "runs"), request.runs()):
+        for _ in pool.map(partial(train, folder=out / "runs"), runs):
             pass

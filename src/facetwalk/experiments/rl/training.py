@@ -58,7 +58,7 @@ def train(run: Run, folder: Path) -> Mapping[str, Any]:
     agent = None if run.steps in evaluated else _agent(run, known.folder)
     while agent is not None and agent.num_timesteps < run.steps:
         agent.learn(run.every, reset_num_timesteps=False)
-        judge = _env(run.env, 10_000 + run.seed)
+        judge = _env(run.env, 10_000 + run.seed, run.episodes)
         returns, _ = evaluate_policy(
             agent, judge, run.episodes, return_episode_rewards=True, warn=False
         )
@@ -74,10 +74,10 @@ def _curve(known: RunFolder[dict[str, Any]]) -> tuple[list[int], list[float]]:
     return sorted(by_step), [by_step[step] for step in sorted(by_step)]
 
 
-def _env(name: str, seed: int) -> Any:
+def _env(name: str, seed: int, count: int = 1) -> Any:
     from stable_baselines3.common.env_util import make_vec_env
 
-    return make_vec_env(name, seed=seed)
+    return make_vec_env(name, count, seed=seed)
 
 
 def _agent(run: Run, folder: Path) -> Any:
@@ -86,6 +86,7 @@ def _agent(run: Run, folder: Path) -> Any:
     from stable_baselines3.common.noise import NormalActionNoise
 
     from facetwalk.control import RefinedDDPG, RefinedTD3
+    from facetwalk.experiments.rl.lean_policy import LeanPolicy
 
     plain, refined = {"td3": (TD3, RefinedTD3), "ddpg": (DDPG, RefinedDDPG)}[run.algo]
     kind: Any = plain if run.variant == PLAIN else refined
@@ -97,14 +98,14 @@ def _agent(run: Run, folder: Path) -> Any:
     shape = env.action_space.shape
     more = {} if run.variant != OURS else {"solver": TENTH}
     return kind(
-        "MlpPolicy",
+        LeanPolicy,
         env,
         seed=run.seed,
         buffer_size=run.steps,
         learning_starts=run.starts,
         batch_size=run.batch,
         action_noise=NormalActionNoise(np.zeros(shape), np.full(shape, 0.1)),
-        policy_kwargs={"net_arch": [run.width, run.width]},
+        policy_kwargs={"net_arch": [run.width] * 2, "optimizer_kwargs": {"fused": True}},
         device=run.device,
         **more,
     )
