@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor, nn
 
+from facetwalk.training.loss_gradients import RecordedGradient
 from facetwalk.training.perturbing import perturb, perturb_once
 from facetwalk.training.recipe import MethodName, Recipe
 
@@ -19,6 +20,7 @@ class Natural:
 
     def __init__(self, recipe: Recipe, generator: Generator) -> None:
         self.recipe, self.generator = recipe, generator
+        self.gradient = RecordedGradient()
 
     def prepare(self, net: nn.Module, images: Tensor, labels: Tensor, radius: float) -> Tensor:
         """The images `(B, C, H, W)` that the next step is taken with."""
@@ -32,7 +34,7 @@ class Fgsm(Natural):
     """One step from a random start (Wong et al., 2020), in eval mode."""
 
     def prepare(self, net: nn.Module, images: Tensor, labels: Tensor, radius: float) -> Tensor:
-        return perturb_once(net.eval(), images, labels, radius, self.generator)
+        return perturb_once(net.eval(), images, labels, radius, self.generator, self.gradient)
 
 
 class Pgd(Natural):
@@ -40,7 +42,7 @@ class Pgd(Natural):
 
     def prepare(self, net: nn.Module, images: Tensor, labels: Tensor, radius: float) -> Tensor:
         steps = self.recipe.attack_steps
-        return perturb(net.eval(), images, labels, radius, steps, self.generator)
+        return perturb(net.eval(), images, labels, radius, steps, self.generator, self.gradient)
 
 
 class Free(Natural):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
+
+from facetwalk.training.loss_gradients import LossGradient, loss_gradient
 
 _CHUNK = 1000
 _SINGLE_STEP = 1.25
@@ -12,7 +13,13 @@ _SINGLE_STEP = 1.25
 
 
 def perturb(
-    net: nn.Module, images: Tensor, labels: Tensor, radius: float, steps: int, generator: Generator
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    radius: float,
+    steps: int,
+    generator: Generator,
+    gradient: LossGradient = loss_gradient,
 ) -> Tensor:
     """Images `(B, C, H, W)` in [0, 1] within `radius` that raise the cross-entropy.
 
@@ -29,12 +36,17 @@ def perturb(
     x = low + (high - low) * torch.rand(images.shape, generator=generator, device=images.device)
     for step in range(steps):
         size = 2 * radius * (1 - step / steps)
-        x = (x + size * _gradient(net, x, labels).sign()).clamp(low, high)
+        x = (x + size * gradient(net, x, labels).sign()).clamp(low, high)
     return x
 
 
 def perturb_once(
-    net: nn.Module, images: Tensor, labels: Tensor, radius: float, generator: Generator
+    net: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    radius: float,
+    generator: Generator,
+    gradient: LossGradient = loss_gradient,
 ) -> Tensor:
     """As `perturb`, by one step of 1.25 radii from a random point of the ball.
 
@@ -48,14 +60,7 @@ def perturb_once(
     low, high = (images - radius).clamp(min=0), (images + radius).clamp(max=1)
     noise = torch.rand(images.shape, generator=generator, device=images.device)
     x = (images + radius * (2 * noise - 1)).clamp(0, 1)
-    return (x + _SINGLE_STEP * radius * _gradient(net, x, labels).sign()).clamp(low, high)
-
-
-def _gradient(net: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
-    with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(F.cross_entropy(net(x), labels, reduction="sum"), x)
-    return gradient
+    return (x + _SINGLE_STEP * radius * gradient(net, x, labels).sign()).clamp(low, high)
 
 
 def accuracy(net: nn.Module, images: Tensor, labels: Tensor) -> float:
