@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from facetwalk import normals
 from facetwalk.normals import EXACT_UP_TO, averaged, distances, exact, probed, resolve
-from facetwalk.sites import Sites, discover, pattern_of
+from facetwalk.sites import Sites, discover, pattern_of, tangents
 from facetwalk.streams import Streams
 from facetwalk.zoo import random_network
 from facetwalk.zoo.stacked import StackedNetworks
@@ -121,6 +121,64 @@ def test_sites_that_are_not_selected_keep_their_own_pattern():
         gates = pattern_of(sites, sites.pre_activations(x)[1]).gates(x.dtype)
     (found,) = exact(sites.select("last"), x, gates[-1:])
     torch.testing.assert_close(found, by_matrices(model, gates)[-1])
+
+
+class _Tripled(torch.autograd.Function):
+    """With a forward-mode derivative, but one that torch cannot vectorise."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, *of_outputs):
+        return 3 * of_outputs[0]
+
+    @staticmethod
+    def jvp(ctx, *of_inputs):
+        return 3 * of_inputs[0]
+
+
+class Tripled(nn.Sequential):
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(_Tripled.apply(input))
+
+
+def tripled() -> nn.Module:
+    return Tripled(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2), nn.ReLU())
+
+
+def pooled() -> nn.Module:
+    layers = [nn.Conv2d(1, 3, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+    return nn.Sequential(*layers, nn.Conv2d(3, 2, 2), nn.ReLU(inplace=True))
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"), [(pooled, (1, 8, 8)), (tripled, (6,))], ids=["pools", "own derivative"]
+)
+def test_probes_are_the_lengths_of_single_moves(build, shape):
+    """Whether or not all directions can share the pass at the point itself."""
+    model, x = built(build), normal(3, *shape)
+    sites = discover(model, x)
+    gates = soft_gates(sites, 3)
+    signs = streams(3).signs((4, *shape), x.dtype)
+    moves = [tangents(sites, x, gates, signs[:, k]) for k in range(4)]
+    found = probed(sites, x, gates, streams(3), 4)
+    for norm, *of_site in zip(found, *moves, strict=True):
+        expected = torch.stack(of_site).square().mean(0).sqrt()
+        assert expected.max() > 1e-3
+        torch.testing.assert_close(norm, expected)
+
+
+def test_directions_share_the_pass_at_the_point():
+    """The model runs once, on the one point, for derivatives along four directions."""
+    model, x = built(pooled), normal(1, 1, 8, 8)
+    sites = discover(model, x)
+    seen: list[int] = []
+    handle = model[0].register_forward_pre_hook(lambda part, inputs: seen.append(len(inputs[0])))
+    probed(sites, x, soft_gates(sites, 1), streams(1), 4)
+    handle.remove()
+    assert seen == [1]
 
 
 @either_way

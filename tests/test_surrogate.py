@@ -326,6 +326,26 @@ def test_neurons_that_cost_the_same_count_once():
     assert (h * terms.on_pre_activations).sum(1).tolist() == pytest.approx(expected)
 
 
+@few
+@given(seed=seeds)
+def test_the_worst_neurons_of_each_site_are_those_that_a_loop_finds(seed):
+    sizes, h, pull = [6, 1, 8], normal(3, 15, seed=seed), normal(3, 15, seed=seed + 1)
+    at, cost = surrogate.worst(h, pull, sizes)
+    assert at.shape == cost.shape == (3, 2, 3)
+    for row in range(3):
+        first = 0
+        for i, size in enumerate(sizes):
+            for side, sign in enumerate((1, -1)):
+                costs = [
+                    (h[row, j] * pull[row, j]).item() if sign * pull[row, j] > 0 else 0.0
+                    for j in range(first, first + size)
+                ]
+                assert cost[row, side, i].item() == max(0.0, *costs)
+                if max(costs) > 0:
+                    assert costs[int(at[row, side, i])] == max(costs)
+            first += size
+
+
 def test_the_lagrangian_is_the_papers():
     score, beta = normal(4), uniform(4, seed=1)
     penalties = list(uniform(3, 4, seed=2))

@@ -8,11 +8,14 @@ the sum over the unit vectors is exact.
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from facetwalk.batching import per_row
 from facetwalk.sites import Sites, discover, pattern_of, tangents
@@ -38,31 +41,61 @@ def _moves(
     sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor, affine: bool
 ) -> list[Tensor]:
     """`P v` at each site, `(k, B, *site.shape)`, for directions `(k, B, *shape)`."""
-    k, rows = directions.shape[:2]
-    if not affine:
+    if affine:
+        return _differences(sites, gates, directions)
+    try:
+        return _tangents_of_many(sites, x, gates, directions)
+    except RuntimeError:  # something in the model cannot be vectorised
+        k, rows = directions.shape[:2]
         copies = [gate.repeat(k, *[1] * (gate.ndim - 1)) for gate in gates]
         there = x.repeat(k, *[1] * (x.ndim - 1))
         moved = tangents(sites, there, copies, directions.flatten(0, 1))
         return [move.unflatten(0, (k, rows)) for move in moved]
-    copies = [gate.repeat(k + 1, *[1] * (gate.ndim - 1)) for gate in gates]
+
+
+def _differences(sites: Sites, gates: Sequence[Tensor], directions: Tensor) -> list[Tensor]:
+    """For a network that is affine with these gates: `h(v) - h(0)`."""
+    seen: list[Tensor] = []
+    points = torch.cat([directions, torch.zeros_like(directions[:1])])
+
+    def gate(i: int, z: Tensor) -> Tensor:
+        h = z.unflatten(0, points.shape[:2])
+        seen.append(h[:-1] - h[-1])
+        return (gates[i] * h).flatten(0, 1)
+
     with torch.no_grad():
-        points = torch.cat([directions.flatten(0, 1), torch.zeros_like(x)])
-        _, seen = sites.gated(points, copies)
-    split = [h.unflatten(0, (k + 1, rows)) for h in seen]
-    return [h[:k] - h[k:] for h in split]
+        sites.run(points.flatten(0, 1), gate)
+    return seen
 
 
-def _mean_square(
+def _tangents_of_many(
+    sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor
+) -> list[Tensor]:
+    """Forward-mode derivatives in many directions, with one pass for the point that they share."""
+
+    def at_sites(point: Tensor) -> tuple[Tensor, ...]:
+        return tuple(sites.gated(point, gates)[1])
+
+    def along(direction: Tensor) -> tuple[Tensor, ...]:
+        return torch.func.jvp(at_sites, (x,), (direction,))[1]
+
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, about TorchScript
+        warnings.filterwarnings("ignore", "There is a performance drop")  # still right
+        return list(torch.vmap(along)(directions))
+
+
+def _lengths(
     sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor, affine: bool
 ) -> list[Tensor]:
-    """Mean over k of `(P v_k)^2`, for directions `(k, B or 1, *shape)`."""
-    group = max(1, _PASS_ROWS // len(x))
-    totals = [torch.zeros_like(gate) for gate in gates]
-    for part in directions.split(group):
+    """The root of the sum over k of `(P v_k)^2`, for directions `(k, B or 1, *shape)`."""
+    lengths: list[Tensor] = []
+    for part in directions.split(max(1, _PASS_ROWS // len(x))):
         part = part.expand(len(part), *x.shape).contiguous()
-        for total, move in zip(totals, _moves(sites, x, gates, part, affine), strict=True):
-            total += move.square_().sum(0)
-    return [total / len(directions) for total in totals]
+        moves = _moves(sites, x, gates, part, affine)
+        of_part = [move.square().sum(0).sqrt_() for move in moves]
+        lengths = list(map(torch.hypot, lengths, of_part)) if lengths else of_part
+    return lengths
 
 
 def exact(
@@ -81,8 +114,7 @@ def exact(
     """
     n = x[0].numel()
     basis = torch.eye(n, dtype=x.dtype, device=x.device).reshape(n, 1, *x.shape[1:])
-    squares = _scaled_mean_square(sites, x, gates, basis, affine, scale)
-    return [(square * n).sqrt() for square in squares]
+    return _scaled_lengths(sites, x, gates, basis, affine, scale)
 
 
 def probed(
@@ -96,11 +128,11 @@ def probed(
 ) -> list[Tensor]:
     """An estimate of `||P_j||` with relative error about `1 / sqrt(2 probes)`; see `exact`."""
     signs = random.signs((probes, *x.shape[1:]), x.dtype).transpose(0, 1)
-    squares = _scaled_mean_square(sites, x, gates, signs, affine, scale)
-    return [square.sqrt() for square in squares]
+    lengths = _scaled_lengths(sites, x, gates, signs, affine, scale)
+    return [length.div_(math.sqrt(probes)) for length in lengths]
 
 
-def _scaled_mean_square(
+def _scaled_lengths(
     sites: Sites,
     x: Tensor,
     gates: Sequence[Tensor],
@@ -109,11 +141,11 @@ def _scaled_mean_square(
     scale: Tensor | None,
 ) -> list[Tensor]:
     if scale is None:
-        return _mean_square(sites, x, gates, directions, affine)
+        return _lengths(sites, x, gates, directions, affine)
     largest = scale.flatten(1).amax(1).clamp_min(torch.finfo(x.dtype).tiny)
     directions = directions * (scale / per_row(largest, scale))  # of size 1: no digits are lost
-    squares = _mean_square(sites, x, gates, directions, affine)
-    return [square.mul_(per_row(largest.square(), square)) for square in squares]
+    lengths = _lengths(sites, x, gates, directions, affine)
+    return [length.mul_(per_row(largest, length)) for length in lengths]
 
 
 def averaged(norms: Tensor, estimate: Tensor, share: float) -> Tensor:

@@ -72,36 +72,37 @@ def penalty_terms(
     `|h| / ||P||`, the derivative is `-h / ||P||`, which pulls a gate to the side where `h` is.
     """
     pull = (0.5 - eta) / p_norm
-    counted = counted_pull(h, pull, reduction)
+    counted = masked(pull, h * pull)
+    if reduction == "max":
+        at, cost = worst(h.flatten(1), pull.flatten(1), [h[0].numel()])
+        of_worst = masked(pull.flatten(1).gather(1, at[:, :, 0]), cost[:, :, 0])
+        counted = torch.zeros_like(counted.flatten(1)).scatter_add_(1, at[:, :, 0], of_worst)
+        counted = counted.view_as(h)
     return PenaltyTerms(
         (h * counted).flatten(1).sum(1), counted, masked(-h / p_norm, counted.abs())
     )
 
 
-def counted_pull(
-    h: Tensor, pull: Tensor, reduction: Reduction, sizes: Sequence[int] | None = None
-) -> Tensor:
-    """`pull = (1/2 - eta) / ||P||` of the neurons that make up a site's penalty; else 0.
+def worst(h: Tensor, pull: Tensor, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The neuron of each site that costs most of those wrongly off, and of those wrongly on.
 
-    With `sum` these are all that disagree, with `max` the worst of those wrongly off (`pull`
-    positive) and of those wrongly on. Several sites may be joined to `(B, neurons)`; `sizes` are
-    then their numbers of neurons.
+    `h` and `pull = (1/2 - eta) / ||P||` are `(B, neurons)`, with the neurons of sites of these
+    sizes side by side. Returns positions within the site and costs, `(B, 2, sites)`; the cost is 0
+    where no neuron is on that side.
+
+    >>> h, pull = torch.tensor([[1.0, 2.0, 3.0, -4.0]]), torch.tensor([[0.5, 0.5, -0.5, -0.5]])
+    >>> at, cost = worst(h, pull, [4])
+    >>> at.tolist(), cost.tolist()
+    ([[[1], [3]]], [[[1.0], [2.0]]])
     """
     cost = h * pull
-    if reduction == "sum":
-        return masked(pull, cost)
-    signed = torch.relu(cost).copysign_(pull).flatten(1)
-    sides = torch.stack([signed, -signed], 1)
-    indices, costs, start = [], [], 0
-    for part in sides.split(list(sizes) if sizes else sides.shape[2], 2):
-        worst = part.max(2)
-        indices.append(worst.indices + start)
-        costs.append(worst.values)
-        start += part.shape[2]
-    at = torch.stack(indices, 2).flatten(1)
-    flat = pull.flatten(1)
-    chosen = masked(flat.gather(1, at), torch.stack(costs, 2).flatten(1))
-    return torch.zeros_like(flat).scatter_add_(1, at, chosen).view_as(pull)
+    sides = cost.new_empty(len(h), 2, h.shape[1])
+    off, on = sides.unbind(1)
+    masked(cost, pull, out=off)
+    torch.sub(cost, off, out=on)
+    largest = [part.max(2) for part in sides.split(list(sizes), 2)]
+    at = torch.stack([each.indices for each in largest], 2)
+    return at, torch.stack([each.values for each in largest], 2).clamp_min_(0)
 
 
 def masked(values: Tensor, where_positive: Tensor, out: Tensor | None = None) -> Tensor:

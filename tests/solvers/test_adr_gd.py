@@ -66,6 +66,19 @@ def trajectory(problem, solver, seed):
     return points, result
 
 
+def gates_of(problem, solver):
+    """The gates at the start of each step."""
+    seen = []
+
+    class Spy(AdrGd):
+        def step(self, task, state, t):
+            seen.append(state.eta.clone())
+            return super().step(task, state, t)
+
+    fw.maximize(problem, solver=Spy(**vars(solver)))
+    return seen
+
+
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_batched_solver_walks_as_algorithm_1_does(network, name):
@@ -171,16 +184,8 @@ def test_unknown_names_list_the_known_ones(make):
 
 def test_only_selected_sites_get_gates():
     net, objective, space = fully_connected()
-    task_state = {}
     solver = AdrGd(steps=3, sites="last")
-
-    class Spy(AdrGd):
-        def step(self, task, state, t):
-            task_state["gates"] = state.eta.shape
-            return super().step(task, state, t)
-
-    fw.maximize(fw.Problem(net, objective, space), solver=Spy(steps=3, sites="last"))
-    assert task_state["gates"] == (1, 9)
+    assert gates_of(fw.Problem(net, objective, space), solver)[-1].shape == (1, 9)
     values = [
         fw.maximize(fw.Problem(net, objective, space), solver=s).value
         for s in (
@@ -221,6 +226,51 @@ def test_normals_methods_are_counted(change):
     estimates, each = (5, 6) if change["normals"] == "exact" else (2, 4)
     assert result.evaluations.probe.tolist() == [estimates * each]
     assert result.evaluations.backward.tolist() == [100]
+
+
+def test_normals_that_nothing_is_divided_by_are_not_measured():
+    net, objective, space = fully_connected()
+    solver = AdrGd(steps=10, normalize_by_normals=False)
+    result = fw.maximize(fw.Problem(net, objective, space), solver=solver)
+    assert result.evaluations.probe.tolist() == [0]
+
+
+class TwoHeads(nn.Module):
+    """The first of two outputs does not depend on the last ReLU."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = random_network((6, 10, 4), seed=2)
+        self.side = nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.body(x), torch.relu(self.side(x))
+
+
+@pytest.fixture
+def nan_in_empty_tensors():
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("nan_in_empty_tensors")
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_gates_that_the_objective_does_not_depend_on_stay_without_a_penalty(preset):
+    problem = fw.Problem(TwoHeads().eval(), lambda y: y[0][:, 0], fw.Box(-1, 1, shape=(6,)))
+    solver = replace(AdrGd.preset(preset), steps=20, perturb=False, sharpness=20.0, gate_margin=0.1)
+    gates = gates_of(problem, replace(solver, penalty_weight=1e-20, weight_bounds=(0.0, 1e-20)))
+    assert (gates[-1] - gates[0])[:, :-5].abs().max() > 0.1
+    assert torch.equal(gates[-1][:, -5:], gates[0][:, -5:])
+
+
+def test_gates_start_within_bounds_on_one_side_of_a_half():
+    net, objective, space = fully_connected()
+    solver = AdrGd(steps=1, gate_margin=0.05, gate_bounds=(0.52, 0.8))
+    (gates,) = gates_of(fw.Problem(net, objective, space), solver)
+    pattern = fw.sites.pattern(net, space.center.double())
+    expected = torch.cat([torch.where(live, 0.55, 0.52) for live in pattern], 1)
+    torch.testing.assert_close(gates, expected.double())
 
 
 def test_recording_only_noise_steps_ignores_the_others():

@@ -29,20 +29,20 @@ class ActionValue(PerProblemModel):
         super().__init__()
         self.networks = nn.ModuleList(networks)
         self.features = nn.Buffer(features, persistent=False)
+        self.states = len(features)
         self.eval()
 
     @property
     def count(self) -> int:
-        return len(self.features)
+        return self.states
 
     def select(self, rows: Tensor) -> Self:
         return type(self)(list(self.networks), self.features[rows])
 
     def forward(self, actions: Tensor) -> Tensor:
-        features = self.features
-        if len(actions) != len(features):
-            rows = torch.arange(len(actions), device=features.device) % len(features)
-            features = features[rows]
+        features, rows = self.features, len(actions)
+        if rows != self.states:
+            features = features.repeat(-(-rows // self.states), 1)[:rows]
         pairs = torch.cat([features, actions], 1)
         value, *others = (network(pairs) for network in self.networks)
         for other in others:

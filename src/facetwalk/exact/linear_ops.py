@@ -15,6 +15,7 @@ from facetwalk.types import ModelError
 _LINEAR = {
     *("AccumulateGrad", "Add", "Sub", "Rsub", "Neg", "Sum", "Mean", "Cat", "Stack"),
     *("View", "UnsafeView", "ReshapeAlias", "Alias", "AsStrided", "Clone", "CopyBackwards"),
+    "_OverwritingBackward",
     *("Permute", "Transpose", "T", "Squeeze", "Unsqueeze", "Expand", "Repeat", "Flip", "Roll"),
     *("Slice", "Select", "Split", "SplitWithSizes", "Unbind", "Index", "IndexSelect", "Gather"),
     *("ConstantPadNd", "AvgPool2D", "MkldnnAdaptiveAvgPool2D", "AdaptiveAvgPool2D"),

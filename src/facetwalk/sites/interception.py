@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -44,7 +45,7 @@ class Interception(TorchFunctionMode):
         output = op.decompose(self._hinge, pre_activation, *args[1:], **rest)
         if output is None:
             return func(*args, **kwargs)
-        return operand.copy_(output) if in_place else output
+        return _overwritten(operand, output) if in_place else output
 
     def _hinge(self, z: Tensor) -> Tensor:
         number, self.count = self.count, self.count + 1
@@ -53,3 +54,24 @@ class Interception(TorchFunctionMode):
 
 def _has_hinges(operand: Any) -> bool:
     return isinstance(operand, Tensor) and operand.is_floating_point()
+
+
+def _overwritten(operand: Tensor, output: Tensor) -> Tensor:
+    """`operand` with the values of `output`, as an in-place function leaves it."""
+    if torch.is_grad_enabled() and operand.requires_grad and not operand._is_view():
+        return _Overwriting.apply(operand, output)  # pyright: ignore[reportReturnType]
+    return operand.copy_(output)
+
+
+class _Overwriting(torch.autograd.Function):
+    """`copy_` whose gradient goes to the source alone: torch's own makes zeros for the target, and
+    adds them to what comes back through the source."""
+
+    @staticmethod
+    def forward(ctx: Any, target: Tensor, source: Tensor) -> Tensor:
+        ctx.mark_dirty(target)
+        return target.copy_(source)
+
+    @staticmethod
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[None, Tensor]:
+        return None, of_outputs[0]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
 
 from facetwalk import normals, surrogate
-from facetwalk.batching import map_tensors, per_row, row_norm, unit_rows
+from facetwalk.batching import map_tensors, per_row, row_norm
 from facetwalk.normals import NormalsMethod
 from facetwalk.sites import Sites, SiteSelection
+from facetwalk.solvers.adr_gd_penalty import EveryNeuron, Penalty, WorstNeurons
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
 from facetwalk.solvers.base import Task, require_positive
 from facetwalk.solvers.scheduled import Number, ScheduledSolver
@@ -32,7 +35,7 @@ _NO_DIRECTION = 1e-12
 class AdrGdState:
     x: Tensor
     eta: Tensor
-    """The gates of all sites, `(B, neurons)`."""
+    """The gates of all sites, `(B, neurons)`; steps move them in place."""
     beta: Tensor
     """The penalty weight, `(B,)`."""
     beta_gradient: Tensor
@@ -42,8 +45,11 @@ class AdrGdState:
     noise: Tensor
     """What a perturbation adds to the gates' move, `(B, neurons)`: new every `noise_period` steps,
     so that no site gets the same twice."""
-    norms: Tensor
-    """Of the surrogate's normals, `(B, neurons)`: a mean over the latest estimates."""
+    inverse_norms: Tensor
+    """One over the norms of the surrogate's normals, `(B, neurons)`: of a mean over the latest
+    estimates."""
+    firsts: Tensor
+    """The number of each site's first neuron among all, int64 `(B, sites)`."""
     sites: Sites
     affine: bool
     """Whether the network is affine once its gates are frozen."""
@@ -57,56 +63,57 @@ class Gradients:
     """The score of the plain network, `(B,)`."""
     x: Tensor
     eta: Tensor
+    """Divided by the sharpness."""
     penalty: Tensor
     """Sum of `L_i` over sites: the gradient of L* in beta, `(B,)`."""
 
 
 @dataclass
 class _Crossing:
-    """What one site hands over between the passes: made forward, filled in, used backward."""
+    """What one site hands over between the passes; all tensors are `(B, n)`."""
 
-    plain: Tensor
-    """Pre-activations of the plain half, `(B, n)`."""
-    gated: Tensor
-    """Pre-activations of the gated half."""
-    push: Tensor | None = None
-    """The penalty's gradient on `plain`: set between the passes, added in the backward one."""
-    of_gated: Tensor | None = None
-    """The loss's gradient on the gated half's output: known after the backward pass."""
-
-    def slope(self) -> Tensor:
-        """`of_gated`, or zero for a site that the objective does not depend on."""
-        return torch.zeros_like(self.gated) if self.of_gated is None else self.of_gated
+    gate: Tensor
+    of_gate: Tensor
+    """Takes the loss's gradient on the gates, in the backward pass; see `came_back`."""
+    plain: Tensor = field(init=False)
+    """Pre-activations of the plain half, known after the forward pass."""
+    gated: Tensor = field(init=False)
+    """Those of the gated half."""
+    push: Callable[[Tensor], None] | None = None
+    """Adds the penalty's gradient to that on `plain`: set between the passes."""
+    came_back: bool = False
+    """False where the objective does not depend on the site."""
 
 
 class _HalfGated(torch.autograd.Function):
     """ReLU on the first half of a batch, gates on the second: a site of both networks at once.
 
-    The penalty needs no graph of its own: its gradient enters as `push`.
+    The penalty needs no graph of its own: its gradient enters by `push`.
     """
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, gate: Tensor, crossings: list[_Crossing]) -> Tensor:
-        rows = len(gate)
+    def forward(ctx: Any, z: Tensor, crossing: _Crossing) -> Tensor:
+        ctx.crossing, rows = crossing, len(crossing.gate)
         z = z.detach()
-        ctx.gate, ctx.crossing = gate, _Crossing(z[:rows], z[rows:])
-        crossings.append(ctx.crossing)
+        crossing.plain, crossing.gated = z[:rows], z[rows:]
         out = torch.empty_like(z)
-        torch.clamp_min(ctx.crossing.plain, 0, out=out[:rows])
-        torch.mul(ctx.crossing.gated, gate, out=out[rows:])
+        torch.clamp_min(crossing.plain, 0, out=out[:rows])
+        torch.mul(crossing.gated, crossing.gate, out=out[rows:])
         return out
 
     @staticmethod
-    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, None, None]:
-        crossing, gate, of_output = ctx.crossing, ctx.gate, of_outputs[0]
-        rows = len(gate)
-        crossing.of_gated = of_output[rows:]
+    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, None]:
+        (of_output,) = of_outputs
+        crossing, rows = ctx.crossing, len(ctx.crossing.gate)
         of_z = torch.empty_like(of_output)
-        surrogate.masked(of_output[:rows], crossing.plain, out=of_z[:rows])
+        of_plain, of_gated = of_z[:rows], of_output[rows:]
+        surrogate.masked(of_output[:rows], crossing.plain, out=of_plain)
         if crossing.push is not None:
-            of_z[:rows].add_(crossing.push)
-        torch.mul(crossing.of_gated, gate, out=of_z[rows:])
-        return of_z, None, None
+            crossing.push(of_plain)
+        torch.mul(of_gated, crossing.gate, out=of_z[rows:])
+        torch.mul(of_gated, crossing.gated, out=crossing.of_gate)
+        crossing.came_back = True
+        return of_z, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +235,8 @@ class AdrGd(ScheduledSolver):
             beta_gradient=torch.zeros_like(weight),
             last_noise=torch.ones(len(x), len(sites), device=x.device),
             noise=torch.zeros_like(eta),
-            norms=self._estimate(task, sites, x, eta, affine, 0),
+            inverse_norms=self._inverse(self._estimate(task, sites, x, eta, affine, 0)),
+            firsts=_firsts(sites, x),
             sites=sites,
             affine=affine,
         )
@@ -251,23 +259,26 @@ class AdrGd(ScheduledSolver):
         (now,) = numbers
         state = replace(state, sites=state.sites.on(task.model))
         gradients = self._gradients(task, state)
-        x = state.x - self.step_size * self._input_move(gradients.x)
-        lengths = torch.stack([row_norm(g) for g in state.sites.parts(gradients.eta)], 1)
-        move = gradients.eta / state.sites.spread(self._gate_divisor(lengths))
-        noisy = (state.last_noise <= now - self.noise_period) & (lengths <= self.gate_tolerance)
-        if self.perturb:
-            move.addcmul_(state.noise, state.sites.spread(noisy.to(move.dtype)))
-            state = replace(state, last_noise=torch.where(noisy, now, state.last_noise))
-        beta, beta_gradient = self._moved_weight(state, gradients.penalty)
+        x = torch.addcdiv(
+            state.x, gradients.x, self._input_divisor(gradients.x), value=-self.step_size
+        )
+        lengths = torch.stack([row_norm(part) for part in state.sites.parts(gradients.eta)], 1)
+        divisor = state.sites.spread(self._gate_divisor(lengths))
+        eta = state.eta.addcdiv_(gradients.eta, divisor, value=-self.gate_step)
         value = gradients.value
-        if self.record_only_noise_steps:
-            value = torch.where(noisy.any(1) | (now <= 1), value, -torch.inf)
+        if self.perturb or self.record_only_noise_steps:
+            small = lengths <= self.gate_tolerance / self.sharpness
+            noisy = small & (state.last_noise <= now - self.noise_period)
+            if self.perturb:
+                where = state.sites.spread(noisy.to(eta.dtype))
+                eta.addcmul_(state.noise, where, value=-self.gate_step)
+                state = replace(state, last_noise=torch.where(noisy, now, state.last_noise))
+            if self.record_only_noise_steps:
+                value = torch.where(noisy.any(1) | (now <= 1), value, -torch.inf)
         return replace(
-            state,
+            self._with_moved_weight(state, gradients.penalty),
             x=task.space.project(x),
-            eta=(state.eta - self.gate_step * move).clamp_(*self.gate_bounds),
-            beta=beta,
-            beta_gradient=beta_gradient,
+            eta=eta.clamp_(*self.gate_bounds),
         ), value
 
     def _matching_gates(self, task: Task, sites: Sites, x: Tensor) -> Tensor:
@@ -275,59 +286,53 @@ class AdrGd(ScheduledSolver):
         task.passes.forward += 1
         with torch.no_grad():
             _, pre_activations = sites.pre_activations(x)
-        side = 2 * (sites.join(pre_activations) > 0).to(x.dtype) - 1
-        return (0.5 + self.gate_margin * side).clamp_(*self.gate_bounds)
+        live = sites.join(pre_activations) > 0
+        low, high = self.gate_bounds
+        margin = self.gate_margin
+        off, on = (min(max(0.5 + side, low), high) for side in (-margin, margin))
+        return live.to(x.dtype).mul_(on - off).add_(off)
 
     def _gradients(self, task: Task, state: AdrGdState) -> Gradients:
         """Gradients of L*, from one pass over a batch whose halves are plain and surrogate."""
         task.passes.forward += 2
         task.passes.backward += 2
-        sites, rows, beta = state.sites, len(state.x), state.beta[:, None]
+        sites, rows = state.sites, len(state.x)
         both = torch.cat([state.x, state.x]).requires_grad_()
-        gate = surrogate.sigmoid(state.eta, self.sharpness)
-        gates = sites.parts(gate)
-        crossings: list[_Crossing] = []
+        lean = 0.5 - state.eta
+        gate = (lean * -self.sharpness).sigmoid_()
+        of_gate = torch.empty_like(gate)
+        pairs = zip(sites.parts(gate), sites.parts(of_gate), strict=True)
+        crossings = [_Crossing(*pair) for pair in pairs]
         with torch.enable_grad():
-            outputs = sites.run(
-                both, lambda i, z: _HalfGated.apply(z.flatten(1), gates[i], crossings)
-            )
-            of_surrogate = map_tensors(lambda y: self._scaled(y[rows:]), outputs)
-            loss = -task.guide(of_surrogate).sum()
-        norms = self._norms(state, gate)
-        h = torch.cat([crossing.plain for crossing in crossings], 1)
-        pull = surrogate.counted_pull(
-            h, (0.5 - state.eta) / norms, self.penalty_reduction, [site.neurons for site in sites]
-        )
+            outputs = sites.run(both, lambda i, z: _HalfGated.apply(z.flatten(1), crossings[i]))
+            score = task.guide(map_tensors(lambda y: self._scaled(y[rows:]), outputs))
+        penalty = self._penalty(state, sites.join([each.plain for each in crossings]), lean, gate)
         if self.penalty_moves_input:
-            for crossing, push in zip(crossings, sites.parts(beta * pull), strict=True):
-                crossing.push = push
-        (of_both,) = torch.autograd.grad(loss, both)
+            for i, crossing in enumerate(crossings):
+                crossing.push = partial(penalty.push, i)
+        (of_both,) = torch.autograd.grad(score, both, torch.full_like(score, -1))
         by_penalty, by_objective = of_both.chunk(2)
-        cost = h * pull
-        of_eta = surrogate.masked(h / norms, cost) * -beta
-        if self.objective_moves_gates:
-            of_eta += self._objective_on_gates(crossings, gate, by_objective)
-        if self._divides_by_normal:
-            by_objective = by_objective / _normal_of(by_objective)
+        for crossing in crossings:
+            if not (crossing.came_back and self.objective_moves_gates):
+                crossing.of_gate.zero_()
+        of_eta = torch.ops.aten.sigmoid_backward.grad_input(of_gate, gate, grad_input=of_gate)
+        if self.output_scale == "normal" and self.normalize_by_normals:
+            normal = row_norm(by_objective).clamp_min_(_TINIEST_NORMAL)
+            by_objective = by_objective / per_row(normal, by_objective)
+            of_eta /= normal[:, None]
+        penalty.pull(of_eta, 1 / self.sharpness)
         with torch.no_grad():
             value = task.objective(map_tensors(lambda y: y[:rows], outputs))
-        of_x = torch.nan_to_num(by_objective + by_penalty, nan=0.0)
-        return Gradients(value, of_x, of_eta, penalty=cost.sum(1))
+        of_x = torch.nan_to_num_(by_objective + by_penalty, nan=0.0)
+        return Gradients(value, of_x, of_eta, penalty.value)
 
-    @property
-    def _divides_by_normal(self) -> bool:
-        return self.output_scale == "normal" and self.normalize_by_normals
-
-    def _objective_on_gates(
-        self, crossings: list[_Crossing], gate: Tensor, by_objective: Tensor
-    ) -> Tensor:
-        """The gradient of `-J` on all gates through the sigmoid, `(B, neurons)`."""
-        gated = torch.cat([crossing.gated for crossing in crossings], 1)
-        slopes = torch.cat([crossing.slope() for crossing in crossings], 1)
-        through = torch.ops.aten.sigmoid_backward(gated * slopes, gate) * self.sharpness
-        if self._divides_by_normal:
-            through = through / _normal_of(by_objective.flatten(1))
-        return through
+    def _penalty(self, state: AdrGdState, h: Tensor, lean: Tensor, gate: Tensor) -> Penalty:
+        inverse = state.inverse_norms
+        if self.own_gate_in_normal and self.normalize_by_normals:
+            inverse = (inverse / gate).clamp_max_(1 / self.normal_floor)
+        if self.penalty_reduction == "sum":
+            return EveryNeuron(state.sites, h, lean, inverse, state.beta)
+        return WorstNeurons(state.sites, state.firsts, h, lean, inverse, state.beta)
 
     def _scaled(self, outputs: Tensor) -> Tensor:
         if self.output_scale != "logits":
@@ -335,26 +340,28 @@ class AdrGd(ScheduledSolver):
         length = row_norm(outputs.detach()).clamp_min(_TINIEST_NORMAL)
         return outputs / per_row(length, outputs)
 
-    def _norms(self, state: AdrGdState, gate: Tensor) -> Tensor:
-        if not self.normalize_by_normals:
-            return torch.ones_like(gate)
-        norms = state.norms * gate if self.own_gate_in_normal else state.norms
-        return norms.clamp_min(self.normal_floor)
-
     def _with_fresh_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         exact = normals.resolve(self.normals, state.x[0].numel()) == "exact"
         every = self.normals_every or (-(-state.x[0].numel() // 16) if exact else 25)
         if not self.normalize_by_normals or t == 0 or t % every:
             return state
         sites = state.sites.on(task.model)
-        estimate = self._estimate(task, sites, state.x, state.eta, state.affine, t)
-        share = 1.0 if exact else 1 / min(t // every + 1, _REMEMBERED)
-        return replace(state, norms=normals.averaged(state.norms, estimate, share))
+        norms = self._estimate(task, sites, state.x, state.eta, state.affine, t)
+        if not exact:
+            share = 1 / min(t // every + 1, _REMEMBERED)
+            norms = normals.averaged(state.inverse_norms.reciprocal(), norms, share)
+        return replace(state, inverse_norms=self._inverse(norms))
+
+    def _inverse(self, norms: Tensor) -> Tensor:
+        floor = _TINIEST_NORMAL if self.own_gate_in_normal else self.normal_floor
+        return norms.clamp_min(floor).reciprocal_()
 
     def _estimate(
         self, task: Task, sites: Sites, x: Tensor, eta: Tensor, affine: bool, t: int
     ) -> Tensor:
-        """Norms of the surrogate's normals, `(B, neurons)`."""
+        """Norms of the surrogate's normals, `(B, neurons)`; 1 where nothing is divided by them."""
+        if not self.normalize_by_normals:
+            return torch.ones_like(eta)
         gates = sites.split(surrogate.sigmoid(eta, self.sharpness))
         if normals.resolve(self.normals, x[0].numel()) == "exact":
             task.passes.probe += x[0].numel()
@@ -363,16 +370,20 @@ class AdrGd(ScheduledSolver):
         random = task.random.fold(1, t)
         return sites.join(normals.probed(sites, x, gates, random, self.probes, affine))
 
-    def _input_move(self, gradient: Tensor) -> Tensor:
+    def _input_divisor(self, gradient: Tensor) -> Tensor:
+        """What to divide input gradients by, `(B, 1, ..., 1)`."""
         if self.normalize_gradients == "always":
-            return unit_rows(gradient)
-        return gradient / per_row(row_norm(gradient).clamp_min_(1.0), gradient)
+            length = torch.linalg.vector_norm(gradient.flatten(1), dim=1, dtype=torch.float64)
+            tiny = torch.finfo(gradient.dtype).tiny
+            return per_row(length.to(gradient.dtype).clamp_min_(tiny), gradient)
+        return per_row(row_norm(gradient).clamp_min_(1.0), gradient)
 
     def _gate_divisor(self, lengths: Tensor) -> Tensor:
-        """What to divide gate gradients of these lengths by, `(B, sites)`."""
+        """What to divide gate gradients of these lengths by, `(B, sites)`: all over sharpness."""
+        one = 1 / self.sharpness
         if self.normalize_gradients == "always":
-            return torch.where(lengths > _NO_DIRECTION, lengths, 1.0)
-        return lengths.clamp_min(1.0)
+            return lengths.masked_fill(lengths <= _NO_DIRECTION * one, one)
+        return lengths.clamp_min(one)
 
     def _with_noise(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         """Draw new noise at the start of each period: which rows use it, only the device knows."""
@@ -382,13 +393,15 @@ class AdrGd(ScheduledSolver):
         noise = task.random.fold(2, period).normal(state.eta.shape[1:], state.eta.dtype)
         return replace(state, noise=noise.mul_(self.noise_scale))
 
-    def _moved_weight(self, state: AdrGdState, penalty: Tensor) -> tuple[Tensor, Tensor]:
-        gradient = penalty + state.beta_gradient if self.accumulate_weight_gradient else penalty
+    def _with_moved_weight(self, state: AdrGdState, gradient: Tensor) -> AdrGdState:
+        if self.accumulate_weight_gradient:
+            gradient = gradient + state.beta_gradient
+            state = replace(state, beta_gradient=gradient)
         move = self.weight_step * gradient
         move.masked_fill_(gradient <= self.weight_tolerance, -self.weight_decay)
-        return (state.beta + move).clamp_(*self.weight_bounds), gradient
+        return replace(state, beta=move.add_(state.beta).clamp_(*self.weight_bounds))
 
 
-def _normal_of(gradient: Tensor) -> Tensor:
-    """The norm of each row, `(B, 1, ..., 1)`: of the output's normal, for its gradient."""
-    return per_row(row_norm(gradient).clamp_min_(_TINIEST_NORMAL), gradient)
+def _firsts(sites: Sites, x: Tensor) -> Tensor:
+    starts = accumulate((site.neurons for site in sites.sites[:-1]), initial=0)
+    return torch.tensor([list(starts)], device=x.device).repeat(len(x), 1)

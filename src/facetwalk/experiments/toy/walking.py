@@ -11,6 +11,7 @@ from facetwalk.experiments.random_networks import adr_gd, paper_gd
 from facetwalk.experiments.toy.network import HILL, PEAK, START, TARGET, ToyNetwork, line
 from facetwalk.objectives import Output
 from facetwalk.solvers import Solver
+from facetwalk.solvers.adr_gd import AdrGdState
 from facetwalk.solvers.base import Task
 from facetwalk.streams import Streams
 
@@ -105,9 +106,9 @@ def walk(solver: Solver, seeds: int) -> Walk:
         state = solver.init(task, torch.full((seeds, 1), START, dtype=torch.float64))
         for t in range(solver.steps + 1):
             points.append(state.x)
-            gates.append(getattr(state, "eta", None))
+            if isinstance(state, AdrGdState):
+                gates.append(state.eta.clone())
             if t < solver.steps:
                 state, _ = solver.step(task, state, t)
         values = torch.stack([task.value(x) for x in points])
-    shown = [gate for gate in gates if gate is not None]
-    return Walk(torch.stack(points)[:, :, 0], values, torch.stack(shown) if shown else None)
+    return Walk(torch.stack(points)[:, :, 0], values, torch.stack(gates) if gates else None)
