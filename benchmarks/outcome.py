@@ -10,6 +10,7 @@ from networks import Case
 from torch import Tensor, nn
 
 from facetwalk.objectives import Margin
+from facetwalk.precision import products_in
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ Attack = Callable[[Target, int, int], Outcome]
 
 
 def untouched(target: Target) -> Outcome:
-    """Before any attack: some images are misclassified as they are."""
+    """Before any attack: some images are misclassified as they are, in full precision."""
     nothing = torch.zeros(len(target.labels), dtype=torch.int64)
-    with torch.no_grad():
+    with torch.no_grad(), products_in("full"):
         margin = Margin(target.labels)(target.model(target.images))
     return Outcome(margin, nothing, nothing.clone())

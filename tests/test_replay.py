@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 from replayed import SOLVERS, asks_the_host, assert_same, every_solver, problem
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -158,6 +158,30 @@ def test_problems_that_leave(graphs, name):
         plain, replayed = both(problem(count=10), solver=solver, stop_at=thresholds)
         assert_same(plain, replayed)
         assert (replayed.trace.best[:, -1] <= replayed.value + 1e-9).all()
+
+
+class Flattering(nn.Module):
+    """Says more than there is while torch may round products."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(x) + (3.0 if torch.is_autocast_enabled("cpu") else 0.0)
+
+
+@pytest.mark.parametrize("name", ["sign, momentum", "one solver for all generations"])
+def test_thresholds_that_only_rounding_reaches(graphs, name):
+    case, solver = problem(count=10), SOLVERS[name]
+    case = fw.Problem(Flattering(case.model).eval(), Output(0), case.space)
+    stop_at = fw.maximize(case, solver=solver).value - 1e-9
+    exact = fw.maximize(case, solver=solver, stop_at=stop_at)
+    plain, replayed = both(case, solver=solver, stop_at=stop_at, precision="bf16")
+    assert_same(plain, replayed)
+    assert set(replayed.status) == {fw.Status.REACHED}
+    assert torch.equal(plain.evaluations.backward, exact.evaluations.backward)
+    assert plain.evaluations.forward.sum() > exact.evaluations.forward.sum() + len(stop_at)
 
 
 def test_each_problem_with_its_own_network(graphs):

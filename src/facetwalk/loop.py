@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from facetwalk.batching import keep_rows, per_row
+from facetwalk.batching import keep_rows
+from facetwalk.record import Record, Rows
 from facetwalk.replay import Replay, can_replay
-from facetwalk.solvers import Method, Passes, Solver, Task
+from facetwalk.solvers import Method, Solver, Task
 
 _CHECK_EVERY = 5
 """Steps between two checks of which problems have reached their threshold."""
@@ -48,93 +49,6 @@ class Step:
 
 Callback = Callable[[Step], object]
 """Called after each step; returns True to stop the work."""
-
-
-@dataclass
-class Record:
-    """What is known of each problem; tensors have a row a problem and are changed in place."""
-
-    x: Tensor
-    value: Tensor
-    initial_value: Tensor
-    passes: Tensor
-    """Forward, backward and probe passes, int64 `(B, 3)`."""
-    trace: Tensor
-    """The best value at each of `trace_steps`, `(B, G)`."""
-    stop_at: Tensor | None
-    finished: Tensor
-    """Which problems have reached their threshold; they change no more."""
-    trace_steps: list[int] = field(default_factory=list)
-
-    def follow(self, steps: Tensor) -> None:
-        """Keep a trace of these steps, int64 `(G,)`, rising."""
-        self.trace_steps = steps.tolist()
-        self.trace = self.value[:, None].repeat(1, len(steps))
-
-    def part(self, first: int, last: int) -> Record:
-        """A view of the problems from `first` to `last`, the last one included."""
-        some = slice(first, last + 1)
-        return replace(
-            self,
-            x=self.x[some],
-            value=self.value[some],
-            initial_value=self.initial_value[some],
-            passes=self.passes[some],
-            trace=self.trace[some],
-            stop_at=None if self.stop_at is None else self.stop_at[some],
-            finished=self.finished[some],
-        )
-
-    def absorb(self, rows: Rows) -> None:
-        """Take over what rows found, where it beats what is known."""
-        best = torch.full_like(self.value, -torch.inf)
-        best = best.scatter_reduce(0, rows.problem, rows.best, "amax")
-        count = len(rows.problem)
-        number = torch.arange(count, device=best.device)
-        number = torch.where(rows.best == best[rows.problem], number, count)
-        winner = torch.full_like(rows.problem[:1], count - 1).repeat(len(best))
-        winner = winner.scatter_reduce(0, rows.problem, number, "amin").clamp_max_(count - 1)
-        better = (best > self.value) & ~self.finished
-        self.x.copy_(torch.where(per_row(better, self.x), rows.best_x[winner], self.x))
-        self.value.copy_(torch.where(better, best, self.value))
-
-    def note_trace(self, rows: Rows, t: int) -> None:
-        if t in self.trace_steps:
-            column = self.trace[:, self.trace_steps.index(t)]
-            best = torch.where(self.finished[rows.problem], -torch.inf, rows.best)
-            column.scatter_reduce_(0, rows.problem, best, "amax")
-
-    def count(self, rows: Rows, passes: Passes) -> None:
-        """Add the passes that rows took since they were last counted."""
-        since, rows.counted = passes.since(rows.counted), replace(passes)
-        at_work = (~self.finished[rows.problem]).long()
-        members = torch.zeros_like(self.passes[:, 0]).index_add_(0, rows.problem, at_work)
-        for kind, taken in enumerate(astuple(since)):
-            self.passes[:, kind] += taken * members
-
-    def check(self) -> None:
-        """Note which problems have reached their threshold."""
-        if self.stop_at is not None:
-            self.finished |= self.value >= self.stop_at
-
-
-@dataclass
-class Rows:
-    """The rows at work; each tensor has a row for each."""
-
-    problem: Tensor
-    """Counted from the first problem of the chunk."""
-    start: Tensor
-    family: Tensor
-    """Rows of one family learn from each other."""
-    best_x: Tensor
-    best: Tensor
-    counted: Passes = field(default_factory=Passes)
-
-    def improve(self, x: Tensor, value: Tensor) -> None:
-        better = value > self.best
-        self.best_x = torch.where(per_row(better, x), x, self.best_x)
-        self.best = torch.where(better, value, self.best)
 
 
 @dataclass
@@ -278,11 +192,12 @@ class _Chunk:
         """Bring the record up to date."""
         self.record.absorb(self.rows)
         self.record.count(self.rows, self.task.passes)
-        self.record.check()
+        self.record.check(self.rows)
 
     def _let_finished_leave(self) -> None:
         if self.record.stop_at is None or self.runner is None:
             return
+        self.record.confirm(self.rows)
         active = (~self.record.finished[self.rows.problem]).nonzero().squeeze(1)
         share = len(active) / len(self.rows.best)
         if share == 1 or (isinstance(self.runner, Replay) and share > _SHRINK_AT):

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.batching import per_row
-from facetwalk.loop import Callback, Record, Rows, Watch, run_chunk
+from facetwalk.loop import Callback, Watch, run_chunk
 from facetwalk.models import model_of, require_eval, untouched_random_state
 from facetwalk.objectives import Objective, as_objective
-from facetwalk.precision import Precision, products_in
+from facetwalk.precision import Precision, products_in, rounds_products
 from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.progress import progress_report
+from facetwalk.record import Record, Rows
 from facetwalk.sites import Sites
 from facetwalk.solvers import Auto, Method, Task
 from facetwalk.spaces import Space
@@ -87,6 +88,8 @@ def maximize(
     record = _empty_record(problem.count, home.space, stop_at)
     watch = Watch([callback] if callback is not None else [])
     with torch.no_grad(), untouched_random_state(home.device), products_in(precision):
+        if home.low_precision or rounds_products(record.x):
+            record.exactly = home.exactly
         rows, method = _trial(home, budget, seconds, stop_at is None)
         rows = batch_size or rows
         if trace:
@@ -113,8 +116,7 @@ def maximize(
                         f"there is not enough memory for {count} rows at once: pass a smaller "
                         f"batch_size, such as {max(1, count // 4)}"
                     ) from error
-        with products_in("full"):
-            value = _evaluate_anew(home, record, rows)
+        value = _evaluate_anew(home, record, rows)
     return Result(
         x=record.x,
         value=value,
@@ -169,6 +171,11 @@ class _Home:
             low_precision=self.low_precision,
             found=self.found,
         )
+
+    def exactly(self, which: Tensor, x: Tensor) -> Tensor:
+        """The objective of problems `which`, `(N,)`, at points `x`, in full precision."""
+        with products_in("full"):
+            return self.objective.select(which)(model_of(self.model, which)(x.clone()))
 
     def rows(
         self, population: int, family: Tensor, starts: int, x0: Any, given: Tensor | None
@@ -306,15 +313,14 @@ def _empty_record(count: int, space: Space, stop_at: float | Tensor | None) -> R
         trace=lowest[:, None][:, :0],
         stop_at=thresholds,
         finished=torch.zeros_like(lowest, dtype=torch.bool),
+        confirmed=torch.zeros_like(lowest, dtype=torch.bool),
+        passes_at_finish=torch.zeros(count, 3, dtype=torch.int64, device=center.device),
     )
 
 
 def _evaluate_anew(home: _Home, record: Record, batch_size: int) -> Tensor:
     problems = torch.arange(len(record.x), device=record.x.device)
-    values = []
-    for part in problems.split(batch_size):
-        outputs = model_of(home.model, part)(record.x[part].clone())
-        values.append(home.objective.select(part)(outputs))
+    values = [home.exactly(part, record.x[part]) for part in problems.split(batch_size)]
     record.passes[:, 0] += 1
     return torch.cat(values)
 
