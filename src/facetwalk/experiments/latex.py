@@ -32,19 +32,20 @@ def escaped(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """A `table` with a caption and a `tabular` in the manner of booktabs.
+    """A `table` with a caption and a `tabular` in the manner of booktabs, no wider than the text.
 
     >>> print(latex(Table("Speed", ["method", "steps"], [["A", "12"]], words=["method"])))
     \\begin{table}
       \\centering
       \\caption{Speed}
+      \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%
       \\begin{tabular}{lr}
         \\toprule
         method & steps \\\\
         \\midrule
         A & 12 \\\\
         \\bottomrule
-      \\end{tabular}
+      \\end{tabular}}
     \\end{table}
     """
     head, *body = (
@@ -56,13 +57,14 @@ def latex(table: Table) -> str:
             r"\begin{table}",
             r"  \centering",
             rf"  \caption{{{escaped(table.title)}}}",
+            r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"  \begin{{tabular}}{{{sides}}}",
             r"    \toprule",
             head,
             r"    \midrule",
             *body,
             r"    \bottomrule",
-            r"  \end{tabular}",
+            r"  \end{tabular}}",
             r"\end{table}",
         ]
     )

@@ -112,7 +112,7 @@ def _markdown(
 
 def _latex(experiment: Experiment, tables: Sequence[Table], commands: Sequence[str]) -> str:
     head = [experiment.title, *(f"Made by {command}" for command in commands)]
-    head.append(r"Needs \usepackage{booktabs}")
+    head.append(r"Needs \usepackage{booktabs, graphicx}")
     parts = ["\n".join(f"% {line}" for line in head), *map(latex, tables)]
     return "\n\n".join(parts) + "\n"
 
