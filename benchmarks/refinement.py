@@ -4,7 +4,8 @@ Agents: a TD3 agent trained shortly on Pendulum-v1; a 256 x 256 critic of HalfCh
 random weights; published SAC agents, where their files are (`sb3/` in the data folder). States are
 those of episodes that the agents play. A gain is the first critic's value of the refined action
 minus that of the actor's own, and the best known is the best of all methods and of a search with
-2000 gradients. Times are those of the processor, for one state a call.
+2000 gradients. Times are those of the processor, for one state a call, once its steps are recorded
+and compiled where they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from report import RESULTS, data_folder, markdown, save
 from stable_baselines3 import SAC, TD3
 
 from facetwalk.control import refine
-from facetwalk.control.refining import TENTH
+from facetwalk.control.critics import action_value
+from facetwalk.control.refining import TENTH, refined
 from facetwalk.solvers import AdrGd, Auto, Method
 
 WIDE = {"net_arch": [256, 256]}
@@ -41,6 +43,7 @@ GRADIENTS = {
     "Auto, 200": 200,
 }
 BEST = Auto(evaluations=2000)
+STEPS = ["plain", "recorded", "compiled"]
 
 
 def agents() -> Iterator[tuple[str, Any]]:
@@ -75,14 +78,24 @@ def states(agent: Any, count: int) -> np.ndarray:
     return np.array(seen)
 
 
-def milliseconds(agent: Any, seen: np.ndarray, solver: Method | Auto) -> float:
-    """Of one call for one state: the median of some."""
-    taken = []
-    for state in seen[:11]:
-        began = time.process_time()
-        refine(agent, state, solver=solver, judge="first")
-        taken.append(time.process_time() - began)
-    return 1000 * statistics.median(taken)
+def refine_once(agent: Any, state: np.ndarray, solver: Method | Auto, steps: str) -> None:
+    if steps == "plain":
+        critic = action_value(agent, state, "first")
+        own, _ = agent.predict(state, deterministic=True)
+        refined(agent.policy, critic, own, solver, None, 0, None)
+    else:
+        refine(agent, state, solver=solver, judge="first", compile=steps == "compiled")
+
+
+def milliseconds(agent: Any, seen: np.ndarray, solver: Method | Auto) -> dict[str, float]:
+    """Of one call for one state with each kind of steps, which take turns: medians of some."""
+    taken: dict[str, list[float]] = {steps: [] for steps in STEPS}
+    for state in [seen[0], seen[0], *seen[:11]]:
+        for steps in STEPS:
+            began = time.process_time()
+            refine_once(agent, state, solver, steps)
+            taken[steps].append(1000 * (time.process_time() - began))
+    return {steps: statistics.median(each[2:]) for steps, each in taken.items()}
 
 
 def main() -> None:
@@ -105,11 +118,19 @@ def main() -> None:
             share = gain.sum() / best.sum()
             spread = f"{low:.3g} / {middle:.3g} / {high:.3g}"
             mean = f"{gain.mean():.4g}"
-            cells = [GRADIENTS[method], f"{taken:.0f}", mean, spread, f"{share:.1%}"]
+            times = " / ".join(f"{taken[steps]:.0f}" for steps in STEPS)
+            cells = [GRADIENTS[method], times, mean, spread, f"{share:.1%}"]
             rows.append([f"{name}: {method}", *cells])
             data.append({"agent": name, "method": method, "ms": taken, "gain": gain.tolist()})
     table = markdown(
-        ["agent: method", "gradients", "ms", "mean gain", "10 / 50 / 90 %", "of the best known"],
+        [
+            "agent: method",
+            "gradients",
+            f"ms, {' / '.join(STEPS)}",
+            "mean gain",
+            "10 / 50 / 90 %",
+            "of the best known",
+        ],
         rows,
     )
     title = f"Actions refined by a critic, {arguments.states} states"

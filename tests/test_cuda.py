@@ -10,8 +10,7 @@ from replayed import SOLVERS, asks_the_host, assert_same, every_solver
 from torch import nn
 
 import facetwalk as fw
-from facetwalk import loop, solvers
-from facetwalk.replay import Replay
+from facetwalk import loop, replay, solvers
 from facetwalk.solvers import ActivationDescent, Recombination, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
@@ -46,14 +45,14 @@ def problem(kind: str = "linf", count: int = 10) -> fw.Problem:
 def recordings(monkeypatch):
     """Whether each recording succeeded."""
     seen = []
-    record = Replay._recording
+    capture = replay._capture
 
-    def watched(self, kind):
-        result = record(self, kind)
-        seen.append(result[0] is not None)
-        return result
+    def watched(work):
+        graph = capture(work)
+        seen.append(graph is not None)
+        return graph
 
-    monkeypatch.setattr(Replay, "_recording", watched)
+    monkeypatch.setattr(replay, "_capture", watched)
     return seen
 
 

@@ -17,6 +17,7 @@ from facetwalk import (
 from facetwalk.loop import Callback, Step
 from facetwalk.maximize import maximize
 from facetwalk.problem import Evaluations, Problem, Result, Trace
+from facetwalk.recordings import Recordings
 from facetwalk.spaces import Box, Intersection, L1Ball, L2Ball, LinfBall, Space
 from facetwalk.types import (
     DownloadError,
@@ -45,6 +46,7 @@ __all__ = [
     "ModelError",
     "NotAffineWarning",
     "Problem",
+    "Recordings",
     "Result",
     "Space",
     "Status",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from facetwalk.batching import keep_rows
 from facetwalk.record import Record, Rows
+from facetwalk.recordings import Recordings
 from facetwalk.replay import Replay, can_replay
 from facetwalk.solvers import Method, Solver, Task
 
@@ -57,7 +58,7 @@ class Watch:
 
     callbacks: Sequence[Callback]
     """Those that see every step."""
-    report: Callable[[float, str], None] = lambda share, words: None
+    report: Callable[[float, str], None] | None = None
     chunk: int = 0
     chunks: int = 1
     first_problem: int = 0
@@ -111,9 +112,16 @@ class _Chunk:
     """Rows on their way through the rounds of a method."""
 
     def __init__(
-        self, method: Method, task: Task, rows: Rows, record: Record, watch: Watch
+        self,
+        method: Method,
+        task: Task,
+        rows: Rows,
+        record: Record,
+        watch: Watch,
+        recordings: Recordings | None,
     ) -> None:
         self.method, self.task, self.record, self.watch = method, task, record, watch
+        self.recordings = recordings
         self.runner: _Eager | Replay | None = None
         self.rows = rows
         self.taken = 0
@@ -165,10 +173,14 @@ class _Chunk:
         return solver.again(task, self.rows.best_x, self.runner.state, self.last_round)
 
     def _runner(self, solver: Solver, task: Task, state: Any) -> _Eager | Replay:
-        if not can_replay(solver, state.x) or self.watch.callbacks:
+        if self.watch.callbacks:
             return _Eager(solver, task, state, self.rows)
-        if isinstance(self.runner, Replay) and self.runner.accepts(solver, task, state):
-            return self.runner.load(solver, task, state, self.rows)
+        if self.recordings is not None and self.recordings.serve(solver, state.x):
+            return self.recordings.replay(solver, task, state, self.rows)
+        if not can_replay(solver, state.x):
+            return _Eager(solver, task, state, self.rows)
+        if isinstance(self.runner, Replay) and self.runner.load(solver, task, state, self.rows):
+            return self.runner
         return Replay(solver, task, state, self.rows)
 
     def _note_initial_values(self) -> None:
@@ -182,8 +194,9 @@ class _Chunk:
             place = self.taken, steps, watch.chunk, watch.chunks
             problem = self.rows.problem + watch.first_problem
             watch.sees(Step(*place, problem, runner.x, runner.value, self.rows.best))
-        share = (watch.chunk + self.taken / steps) / watch.chunks
-        watch.report(share, f"step {self.taken} of {steps}, {len(self.rows.best)} rows")
+        if watch.report is not None:
+            share = (watch.chunk + self.taken / steps) / watch.chunks
+            watch.report(share, f"step {self.taken} of {steps}, {len(self.rows.best)} rows")
         waits = watch.deadline < float("inf") and self.rows.best.is_cuda
         if waits and self.taken % _LOOK_EVERY == 0:
             torch.cuda.synchronize(self.rows.best.device)
@@ -207,6 +220,13 @@ class _Chunk:
         self.rows = self.runner.rows
 
 
-def run_chunk(method: Method, task: Task, rows: Rows, record: Record, watch: Watch) -> None:
+def run_chunk(
+    method: Method,
+    task: Task,
+    rows: Rows,
+    record: Record,
+    watch: Watch,
+    recordings: Recordings | None = None,
+) -> None:
     """Run `method` from `rows.best_x` and put what it finds into `record`."""
-    _Chunk(method, task, rows, record, watch).run()
+    _Chunk(method, task, rows, record, watch, recordings).run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -17,6 +18,7 @@ from facetwalk.precision import Precision, products_in, rounds_products
 from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.progress import progress_report
 from facetwalk.record import Record, Rows
+from facetwalk.recordings import Recordings
 from facetwalk.sites import Sites
 from facetwalk.solvers import Auto, Method, Task
 from facetwalk.spaces import Space
@@ -46,6 +48,7 @@ def maximize(
     callback: Callback | None = None,
     trace: bool = False,
     progress: bool = False,
+    recordings: Recordings | None = None,
 ) -> Result:
     """Find inputs with a high objective.
 
@@ -68,6 +71,8 @@ def maximize(
         callback: sees each `Step`; returns True to stop the work.
         trace: whether to record the best value so far.
         progress: whether to show a progress bar (plain lines where there is no terminal).
+        recordings: for many calls with one small model on a CPU: steps that earlier calls have
+            recorded are replayed.
 
     >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)).eval()
     >>> for weight in net.parameters():
@@ -83,11 +88,12 @@ def maximize(
     budget = _budget(solver, evaluations)
     if isinstance(budget, Auto) and seconds is None:
         seconds = budget.seconds
-    home = _Home.of(problem, seed, precision == "bf16")
+    home = _Home.of(problem, seed, precision == "bf16", recordings)
     given = _given_points(x0, home.space, problem.count, starts)
     record = _empty_record(problem.count, home.space, stop_at)
     watch = Watch([callback] if callback is not None else [])
-    with torch.no_grad(), untouched_random_state(home.device), products_in(precision):
+    lent = nullcontext() if recordings is None else recordings.borrowed()
+    with torch.no_grad(), untouched_random_state(home.device), products_in(precision), lent as own:
         if home.low_precision or rounds_products(record.x):
             record.exactly = home.exactly
         rows, method = _trial(home, budget, seconds, stop_at is None)
@@ -96,7 +102,8 @@ def maximize(
             record.follow(_trace_steps(method.steps))
         families = torch.arange(problem.count * starts, device=home.device)
         chunks = families.split(max(1, rows // method.population))
-        with progress_report(progress, type(method).__name__) as watch.report:
+        with progress_report(progress, type(method).__name__) as report:
+            watch.report = report if progress else None
             for number, family in enumerate(chunks):
                 family = family[~record.finished[family // starts]]
                 if watch.cancelled or not len(family):
@@ -109,7 +116,7 @@ def maximize(
                 part = record.part(watch.first_problem, int(family[-1]) // starts)
                 task, at_work = home.rows(method.population, family, starts, x0, given)
                 try:
-                    run_chunk(method, task, at_work, part, watch)
+                    run_chunk(method, task, at_work, part, watch, own)
                 except torch.OutOfMemoryError as error:
                     count = len(at_work.best)
                     raise InputError(
@@ -117,6 +124,8 @@ def maximize(
                         f"batch_size, such as {max(1, count // 4)}"
                     ) from error
         value = _evaluate_anew(home, record, rows)
+        if own is not None and not home.low_precision:
+            own.check(record.value, value)
     return Result(
         x=record.x,
         value=value,
@@ -145,7 +154,13 @@ class _Home:
     """The model's sites, once a task has looked for them."""
 
     @classmethod
-    def of(cls, problem: Problem, seed: int | Tensor, low_precision: bool) -> _Home:
+    def of(
+        cls,
+        problem: Problem,
+        seed: int | Tensor,
+        low_precision: bool,
+        recordings: Recordings | None = None,
+    ) -> _Home:
         device, dtype = problem.space.center.device, problem.space.center.dtype
         for tensor in (*problem.model.parameters(), *problem.model.buffers()):
             if tensor.is_floating_point():
@@ -154,7 +169,8 @@ class _Home:
         objective = as_objective(problem.objective).to(device, dtype)
         space = problem.space.to(device, dtype)
         seeds = _seeds(seed, problem.count).to(device)
-        return cls(problem.model, objective, space, problem.count, seeds, low_precision)
+        found = [] if recordings is None else recordings.found_in(problem.model)
+        return cls(problem.model, objective, space, problem.count, seeds, low_precision, found)
 
     @property
     def device(self) -> torch.device:

@@ -28,6 +28,13 @@ class PerProblemModel(nn.Module, ABC):
     def select(self, rows: Tensor) -> Self:
         """The model of some problems, in the order of `rows` (int64; repeats allowed)."""
 
+    def load(self, other: nn.Module) -> bool:
+        """Take over the data of another model's problems, in place; False where this cannot be.
+
+        The two have the same parts and parameters.
+        """
+        return False
+
 
 def require_eval(model: nn.Module) -> None:
     """Raise `ModelError` if the model or a part of it is in train mode."""

@@ -1,4 +1,4 @@
-"""Steps that a GPU replays: recorded once as a CUDA graph, launched as a whole.
+"""Steps that are replayed: recorded once as a whole, by a GPU as a CUDA graph, by a CPU on a tape.
 
 A step of a small network is dozens of short kernels, and launching them takes longer than
 running them. A solver's steps differ in a few numbers only, which the recording reads from
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from facetwalk.batching import keep_rows, map_tensors, per_row
+from facetwalk.models import PerProblemModel
 from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
 
 _WORTH_RECORDING = 10
@@ -22,86 +23,140 @@ _WORTH_RECORDING = 10
 
 
 def can_replay(solver: Solver, x: Tensor) -> bool:
-    """Whether steps of `solver` from `x` are worth recording."""
-    return isinstance(solver, ScheduledSolver) and x.is_cuda and solver.steps >= _WORTH_RECORDING
+    """Whether a GPU had better record the steps of `solver` from `x`."""
+    return is_worth_recording(solver) and x.is_cuda
+
+
+def is_worth_recording(solver: Solver) -> bool:
+    return isinstance(solver, ScheduledSolver) and solver.steps >= _WORTH_RECORDING
+
+
+class Recording(Protocol):
+    """Work that is done as it is at first, and replayed later on."""
+
+    def run(self) -> None: ...
+
+    def begin(self) -> None:
+        """Another round begins: tensors not known to change may have changed, too."""
+
+
+Recorder = Callable[[Callable[[], object], list[Tensor]], Recording]
+"""`(work, the tensors that change between two times) -> its recording`."""
+
+Kind = tuple[int, tuple[str, ...]]
+"""How many numbers a step has, and what it renews."""
 
 
 class Replay:
     """Takes the steps of a round; what is recorded serves later rounds of the same size."""
 
-    def __init__(self, solver: Solver, task: Task, state: Any, rows: Any) -> None:
+    def __init__(
+        self, solver: Solver, task: Task, state: Any, rows: Any, recorder: Recorder | None = None
+    ) -> None:
         assert isinstance(solver, ScheduledSolver)
         self.solver = solver
-        self.passes = task.passes
+        self.passes, self.counted = task.passes, Passes()
         self.task = replace(map_tensors(Tensor.clone, task), model=task.model, passes=task.passes)
         self.state = map_tensors(Tensor.clone, state)
         self.best_x, self.best = rows.best_x.clone(), rows.best.clone()
         self.rows = replace(rows, best_x=self.best_x, best=self.best)
-        self.numbers: dict[int, list[Tensor]] = {}
-        self.graphs: dict[int, tuple[torch.cuda.CUDAGraph | None, Passes]] = {}
+        self.recorder = recorder or OnGpu
+        self.made_of = signature(task.model)
+        self.form, self.tensors = _form(self.task, self.state)
+        self.numbers: dict[Kind, list[Tensor]] = {}
+        self.recordings: dict[Kind, tuple[Recording, Passes]] = {}
 
-    def accepts(self, solver: Solver, task: Task, state: Any) -> bool:
-        """Whether what is recorded serves these too."""
-        if not isinstance(solver, ScheduledSolver) or task.model is not self.task.model:
+    def load(self, solver: Solver, task: Task, state: Any, rows: Any) -> bool:
+        """Begin another round, if what is recorded serves it."""
+        if not isinstance(solver, ScheduledSolver) or solver.operations != self.solver.operations:
             return False
-        same_shapes = _shapes([self.task, self.state]) == _shapes([task, state])
-        return solver.operations == self.solver.operations and same_shapes
-
-    def load(self, solver: Solver, task: Task, state: Any, rows: Any) -> Replay:
-        """Begin another round."""
-        assert isinstance(solver, ScheduledSolver)
+        form, tensors = _form(task, state)
+        if form != self.form or not self._take(task.model):
+            return False
         self.solver = solver
-        _copy([self.task, self.state], [task, state])
+        self.passes = self.task.passes = task.passes
+        _copy(self.tensors, tensors)
         _copy([self.best_x, self.best], [rows.best_x, rows.best])
         self.rows = replace(rows, best_x=self.best_x, best=self.best)
-        return self
+        for recording, _ in self.recordings.values():
+            recording.begin()
+        return True
+
+    def _take(self, model: nn.Module) -> bool:
+        """Go on with a model that is the same but for its problems' data, if it is."""
+        own = self.task.model
+        if signature(model) != self.made_of:
+            return False
+        if own is model:
+            return True
+        return isinstance(own, PerProblemModel) and own.load(model)
 
     def keep(self, active: Tensor) -> None:
         """Go on with some of the rows; what was recorded is of no use then."""
         task, state = self.task.select(active), keep_rows(self.state, active)
-        self.__init__(self.solver, task, state, keep_rows(self.rows, active))
+        self.__init__(self.solver, task, state, keep_rows(self.rows, active), self.recorder)
 
     def step(self, t: int) -> None:
         prepared = self.solver.prepare(self.task, self.state, t)
         if prepared is not self.state:
             _copy(self.state, prepared)
         numbers = self.solver.numbers(t)
-        kind = len(numbers)
-        first = kind not in self.numbers
-        if first:
-            self.numbers[kind] = [
-                torch.tensor(number, dtype=torch.float64, device=self.best.device)
-                for number in numbers
-            ]
-        for tensor, number in zip(self.numbers[kind], numbers, strict=True):
-            tensor.fill_(number)
-        if first:
-            _aside(lambda: self._body(kind), self.best.device)
-            return
-        if kind not in self.graphs:
-            self.graphs[kind] = self._recording(kind)
-        graph, passes = self.graphs[kind]
-        if graph is None:
-            self._body(kind)
-            return
-        graph.replay()
-        self.passes.add(passes)
+        kind = len(numbers), self.solver.renews(self.task, t)
+        self.counted.set(self.passes)
+        if kind in self.recordings:
+            for tensor, number in zip(self.numbers[kind], numbers, strict=True):
+                tensor.fill_(number)
+            recording, passes = self.recordings[kind]
+            recording.run()
+            self.passes.set(self.counted)
+            self.passes.add(passes)
+        else:
+            recording = self._recording(kind, numbers)
+            recording.run()
+            self.recordings[kind] = recording, self.passes.since(self.counted)
 
-    def _body(self, kind: int) -> None:
-        x = self.state.x
-        after, value = self.solver.move(self.task, self.state, *self.numbers[kind])
+    def _recording(self, kind: Kind, numbers: tuple[float, ...]) -> Recording:
+        device = self.best.device
+        self.numbers[kind] = [
+            torch.tensor(number, dtype=torch.float64, device=device) for number in numbers
+        ]
+        changing = [*_tensors(self.state), self.best_x, self.best, *self.numbers[kind]]
+        return self.recorder(lambda: self._body(kind), changing)
+
+    def _body(self, kind: Kind) -> None:
+        self.passes.set(self.counted)  # an earlier attempt at this step may have failed
+        state, numbers = self.state, self.numbers[kind]
+        if kind[1]:
+            state = self.solver.renew(self.task, state, kind[1], *numbers)
+        after, value = self.solver.move(self.task, state, *numbers)
         better = value > self.best
-        self.best_x.copy_(torch.where(per_row(better, x), x, self.best_x))
+        self.best_x.copy_(torch.where(per_row(better, state.x), state.x, self.best_x))
         self.best.copy_(torch.where(better, value, self.best))
         _copy(self.state, after)
 
-    def _recording(self, kind: int) -> tuple[torch.cuda.CUDAGraph | None, Passes]:
-        """The graph of one kind of step and the passes it takes; no graph where it cannot be."""
-        counted = replace(self.passes)
-        graph = _capture(lambda: self._body(kind))
-        passes = self.passes.since(counted)
-        self.passes.set(counted)
-        return graph, passes
+
+class OnGpu:
+    """A recording as a CUDA graph, of the second time: in the first, libraries choose kernels."""
+
+    def __init__(self, work: Callable[[], object], changing: list[Tensor]) -> None:
+        self.work, self.device = work, changing[0].device
+        self.times = 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def begin(self) -> None:
+        pass
+
+    def run(self) -> None:
+        self.times += 1
+        if self.times == 1:
+            _aside(self.work, self.device)
+            return
+        if self.times == 2:
+            self.graph = _capture(self.work)
+        if self.graph is None:
+            self.work()
+        else:
+            self.graph.replay()
 
 
 def recorded(work: Callable[[], object], device: torch.device) -> Callable[[], object]:
@@ -131,6 +186,16 @@ def _capture(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:
     return graph
 
 
+def signature(model: nn.Module) -> Any:
+    """What is the same as long as a recording holds: the parts of a model, and where in memory
+    their tensors lie, but for the data of its problems."""
+    parts = list(model.modules())
+    owners = parts[1:] if isinstance(model, PerProblemModel) else parts
+    tensors = [*model.parameters(), *(t for part in owners for t in part.buffers(recurse=False))]
+    kinds = [(type(part), part.extra_repr()) for part in parts]
+    return kinds, [(each.data_ptr(), each.shape, each.dtype) for each in tensors]
+
+
 def _tensors(tree: Any) -> list[Tensor]:
     found: list[Tensor] = []
 
@@ -142,8 +207,17 @@ def _tensors(tree: Any) -> list[Tensor]:
     return found
 
 
-def _shapes(tree: Any) -> list[tuple[torch.Size, torch.dtype]]:
-    return [(tensor.shape, tensor.dtype) for tensor in _tensors(tree)]
+def _form(task: Task, state: Any) -> tuple[Any, list[Tensor]]:
+    """What two rounds must have in common, beside their solver's operations and their model; and
+    the tensors in which they may differ."""
+    tensors = _tensors([task, state])
+    shapes = [(tensor.shape, tensor.dtype) for tensor in tensors]
+    kinds = [_without_values(task.objective), _without_values(task.space)]
+    return (shapes, kinds, task.mates, task.low_precision), tensors
+
+
+def _without_values(tree: Any) -> str:
+    return repr(map_tensors(lambda tensor: tensor.new_empty(0), tree))
 
 
 def _copy(into: Any, tree: Any) -> None:

@@ -38,6 +38,15 @@ def _mix(bits: Tensor) -> Tensor:
     return bits
 
 
+def _mix_one(bits: int) -> int:
+    """As `_mix`, of one number, modulo 2^64."""
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        bits %= 1 << 64
+        bits = (bits ^ bits >> shift) * factor
+    bits %= 1 << 64
+    return bits ^ bits >> 31
+
+
 @dataclass(frozen=True)
 class Streams:
     """One random stream a row. Drawing twice gives the same numbers: `fold` first.
@@ -56,12 +65,16 @@ class Streams:
         """A stream for each pair of a problem's seed and the number of its start, both `(B,)`."""
         return cls(_mix(_mix(seeds.long() * _GOLDEN + 1) + starts.long() * _SECOND))
 
-    def fold(self, *numbers: int) -> Streams:
-        """New streams, one for each combination of row and `numbers` (a step, a site, ...)."""
-        word = torch.zeros((), dtype=torch.int64)
+    def fold(self, *numbers: int | Tensor) -> Streams:
+        """New streams, one for each combination of row and `numbers` (a step, a site, ...).
+
+        A number may be an int64 tensor without dimensions.
+        """
+        word: int | Tensor = 0
         for number in numbers:
-            word = _mix(word + _wrap((number + 1) * _FIRST))
-        return Streams(_mix(self.keys + word.item()))
+            word = word + (number + 1) * _FIRST
+            word = _mix(word) if isinstance(word, Tensor) else _wrap(_mix_one(word))
+        return Streams(_mix(self.keys + word))
 
     def uniform(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
         """Uniform numbers in (0, 1), shape `(B, *shape)`."""

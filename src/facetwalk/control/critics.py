@@ -39,6 +39,12 @@ class ActionValue(PerProblemModel):
     def select(self, rows: Tensor) -> Self:
         return type(self)(list(self.networks), self.features[rows])
 
+    def load(self, other: nn.Module) -> bool:
+        if not isinstance(other, ActionValue) or other.features.shape != self.features.shape:
+            return False
+        self.features.copy_(other.features)
+        return True
+
     def forward(self, actions: Tensor) -> Tensor:
         features, rows = self.features, len(actions)
         if rows != self.states:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from facetwalk.control.critics import Judge, action_value
-from facetwalk.control.refining import refined
+from facetwalk.control.refining import recordings_of, refined
 from facetwalk.solvers import AdrGd, Auto, Method
 from facetwalk.types import InputError, MissingExtraError
 
@@ -32,6 +32,7 @@ class RefinedTD3(TD3):
         radius: how far an action may be from the actor's own in each entry, where 1 is half of
             that entry's range; by default anywhere.
         judge: the `"first"` critic, which TD3 trains its actor on, or the `"minimum"` of all.
+        compile: compile the solver's steps: takes seconds once, and needs a C++ compiler.
 
     >>> agent = RefinedTD3("MlpPolicy", "Pendulum-v1", learning_starts=5, epsilon=1.0)
     >>> agent.learn(10).num_timesteps
@@ -47,6 +48,7 @@ class RefinedTD3(TD3):
         solver: Method | Auto | None = None,
         radius: float | None = None,
         judge: Judge = "first",
+        compile: bool = False,
         **kwargs: Any,
     ) -> None:
         if not 0 <= epsilon <= 1:
@@ -55,6 +57,7 @@ class RefinedTD3(TD3):
         self.solver = solver or AdrGd.for_experiment(self.paper_settings)
         self.radius = radius
         self.judge: Judge = judge
+        self.compile = compile
         self._is_sampling = False
         super().__init__(*args, **kwargs)
         drawn = np.random.SeedSequence().generate_state(1)[0]
@@ -85,7 +88,8 @@ class RefinedTD3(TD3):
         critic = action_value(self, observations, self.judge)
         critic = critic.select(critic.features.new_tensor(chosen).long())
         seed = self.dice + self.num_timesteps
-        found = refined(self.policy, critic, actions[chosen], self.solver, self.radius, seed)
+        steps = recordings_of(self, self.compile)
+        found = refined(self.policy, critic, actions[chosen], self.solver, self.radius, seed, steps)
         self.logger.record_mean("refinement/value_gain", float((found.after - found.before).mean()))
         actions = actions.copy()
         actions[chosen] = found.actions

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from facetwalk.control.critics import ActionValue, Judge, action_value
 from facetwalk.maximize import maximize
 from facetwalk.objectives import Output
 from facetwalk.problem import Problem
+from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method, Sign
 from facetwalk.spaces import Box
 from facetwalk.types import InputError
+
+_RECORDED: WeakKeyDictionary[nn.Module, dict[bool, Recordings]] = WeakKeyDictionary()
+"""Steps by the critic of an agent and by whether they are compiled, as long as it lives."""
 
 TENTH = Sign(steps=20, step_size=0.5, momentum=0.5)
 """The default: one run from the actor's own action, with a tenth of the gradients of the paper's
@@ -42,6 +47,7 @@ def refine(
     radius: float | None = None,
     judge: Judge | None = None,
     seed: int = 0,
+    compile: bool = False,
 ) -> Refined:
     """Actions near an agent's own, or anywhere in its box, that its critic likes better.
 
@@ -54,6 +60,8 @@ def refine(
         judge: the `"first"` critic, or the `"minimum"` of all; by default what the actor was
             trained on.
         seed: observation b uses `seed + b`.
+        compile: compile the solver's steps: the first call takes seconds and needs a C++ compiler,
+            later ones with as many observations take about half as long.
 
     >>> from stable_baselines3 import DDPG
     >>> agent = DDPG("MlpPolicy", "Pendulum-v1", policy_kwargs={"net_arch": [32]}, seed=0)
@@ -63,7 +71,14 @@ def refine(
     """
     critic = action_value(model, observations, judge)
     own, _ = model.predict(observations, deterministic=True)
-    return refined(model.policy, critic, own, solver or TENTH, radius, seed)
+    steps = recordings_of(model, compile)
+    return refined(model.policy, critic, own, solver or TENTH, radius, seed, steps)
+
+
+def recordings_of(model: Any, compile: bool) -> Recordings:
+    """What earlier calls with this agent have recorded."""
+    of_critic = _RECORDED.setdefault(model.critic, {})
+    return of_critic.setdefault(compile, Recordings(compile))
 
 
 def refined(
@@ -73,6 +88,7 @@ def refined(
     solver: Method | Auto,
     radius: float | None,
     seed: int,
+    recordings: Recordings | None,
 ) -> Refined:
     """As `refine`, from a policy's `own` actions in the environment's units."""
     shape = policy.action_space.shape
@@ -80,7 +96,7 @@ def refined(
     start = scaled.reshape(critic.count, -1).to(critic.features.dtype).clamp(-1, 1)
     with torch.no_grad():
         before = critic(start).squeeze(1)
-    x, after = climb(critic, start, solver, radius, seed)
+    x, after = climb(critic, start, solver, radius, seed, recordings)
     better = after > before
     found = policy.unscale_action(x.cpu().numpy().reshape(-1, *shape))
     kept = np.where(better.cpu().numpy().reshape(-1, *[1] * len(shape)), found, own)
@@ -91,7 +107,12 @@ def refined(
 
 
 def climb(
-    critic: ActionValue, start: Tensor, solver: Method | Auto, radius: float | None, seed: int
+    critic: ActionValue,
+    start: Tensor,
+    solver: Method | Auto,
+    radius: float | None,
+    seed: int,
+    recordings: Recordings | None,
 ) -> tuple[Tensor, Tensor]:
     """Actions `(N, actions)` in [-1, 1], and their values `(N,)`, from those at `start`."""
     if radius is not None and not radius >= 0:
@@ -99,5 +120,5 @@ def climb(
     reach = 2.0 if radius is None else radius
     low, high = (start - reach).clamp(-1, 1), (start + reach).clamp(-1, 1)
     problem = Problem(critic, Output(0), Box(low, high, shape=start.shape[1:]))
-    result = maximize(problem, solver=solver, x0=start, seed=seed)
+    result = maximize(problem, solver=solver, x0=start, seed=seed, recordings=recordings)
     return result.x, result.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +24,9 @@ from facetwalk.surrogate import Reduction
 from facetwalk.types import InputError
 
 _TINIEST_NORMAL = 1e-12
+
+_BETWEEN_PROBES = 25
+"""Steps between two probed estimates of normals."""
 
 _REMEMBERED = 4
 """Probed estimates of normals that are averaged, about."""
@@ -246,17 +250,33 @@ class AdrGd(ScheduledSolver):
         return replace(self, steps=1)
 
     def numbers(self, t: int) -> tuple[float, ...]:
-        """The number of the step, as Algorithm 1 counts: from 1."""
-        return (float(t + 1),)
+        """The number of the step, as Algorithm 1 counts: from 1; and that of the latest one whose
+        noise is old enough."""
+        return float(t + 1), float(t + 1 - self.noise_period)
 
     def prepare(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         if self.gate_reset_every and (t + 1) % self.gate_reset_every == 0:
             sites = state.sites.on(task.model)
             state = replace(state, eta=self._matching_gates(task, sites, state.x))
-        return self._with_noise(task, self._with_fresh_normals(task, state, t), t)
+        return self._with_probed_normals(task, state, t)
+
+    def renews(self, task: Task, t: int) -> tuple[str, ...]:
+        every = self.normals_every or -(-math.prod(task.space.shape) // 16)
+        measures = self._measures(t, every) and self._is_exact(task)
+        draws = self.perturb and t > 0 and t % self.noise_period == 0
+        return ("normals",) * measures + ("noise",) * draws
+
+    def renew(
+        self, task: Task, state: AdrGdState, what: tuple[str, ...], *numbers: Number
+    ) -> AdrGdState:
+        if "normals" in what:
+            sites = state.sites.on(task.model)
+            norms = self._estimate(task, sites, state.x, state.eta, state.affine, 0)
+            state = replace(state, inverse_norms=self._inverse(norms))
+        return self._with_noise(task, state, numbers[0]) if "noise" in what else state
 
     def move(self, task: Task, state: Any, *numbers: Number) -> tuple[AdrGdState, Tensor]:
-        (now,) = numbers
+        now, long_ago = numbers
         state = replace(state, sites=state.sites.on(task.model))
         gradients = self._gradients(task, state)
         x = torch.addcdiv(
@@ -268,7 +288,7 @@ class AdrGd(ScheduledSolver):
         value = gradients.value
         if self.perturb or self.record_only_noise_steps:
             small = lengths <= self.gate_tolerance / self.sharpness
-            noisy = small & (state.last_noise <= now - self.noise_period)
+            noisy = small & (state.last_noise <= long_ago)
             if self.perturb:
                 where = state.sites.spread(noisy.to(eta.dtype))
                 eta.addcmul_(state.noise, where, value=-self.gate_step)
@@ -340,16 +360,21 @@ class AdrGd(ScheduledSolver):
         length = row_norm(outputs.detach()).clamp_min(_TINIEST_NORMAL)
         return outputs / per_row(length, outputs)
 
-    def _with_fresh_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
-        exact = normals.resolve(self.normals, state.x[0].numel()) == "exact"
-        every = self.normals_every or (-(-state.x[0].numel() // 16) if exact else 25)
-        if not self.normalize_by_normals or t == 0 or t % every:
+    def _is_exact(self, task: Task) -> bool:
+        return normals.resolve(self.normals, math.prod(task.space.shape)) == "exact"
+
+    def _measures(self, t: int, every: int) -> bool:
+        """Whether normals are measured anew before the t-th step."""
+        return self.normalize_by_normals and t > 0 and t % every == 0
+
+    def _with_probed_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
+        every = self.normals_every or _BETWEEN_PROBES
+        if not self._measures(t, every) or self._is_exact(task):
             return state
         sites = state.sites.on(task.model)
         norms = self._estimate(task, sites, state.x, state.eta, state.affine, t)
-        if not exact:
-            share = 1 / min(t // every + 1, _REMEMBERED)
-            norms = normals.averaged(state.inverse_norms.reciprocal(), norms, share)
+        share = 1 / min(t // every + 1, _REMEMBERED)
+        norms = normals.averaged(state.inverse_norms.reciprocal(), norms, share)
         return replace(state, inverse_norms=self._inverse(norms))
 
     def _inverse(self, norms: Tensor) -> Tensor:
@@ -373,7 +398,7 @@ class AdrGd(ScheduledSolver):
     def _input_divisor(self, gradient: Tensor) -> Tensor:
         """What to divide input gradients by, `(B, 1, ..., 1)`."""
         if self.normalize_gradients == "always":
-            length = torch.linalg.vector_norm(gradient.flatten(1), dim=1, dtype=torch.float64)
+            length = row_norm(gradient.double())
             tiny = torch.finfo(gradient.dtype).tiny
             return per_row(length.to(gradient.dtype).clamp_min_(tiny), gradient)
         return per_row(row_norm(gradient).clamp_min_(1.0), gradient)
@@ -385,11 +410,10 @@ class AdrGd(ScheduledSolver):
             return lengths.masked_fill(lengths <= _NO_DIRECTION * one, one)
         return lengths.clamp_min(one)
 
-    def _with_noise(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
-        """Draw new noise at the start of each period: which rows use it, only the device knows."""
-        period, since = divmod(t, self.noise_period)
-        if not self.perturb or since or not period:
-            return state
+    def _with_noise(self, task: Task, state: AdrGdState, now: Number) -> AdrGdState:
+        """With the noise of a period that begins: which rows use it, only the device knows."""
+        period = (now - 1) / self.noise_period
+        period = period.round().long() if isinstance(period, Tensor) else round(period)
         noise = task.random.fold(2, period).normal(state.eta.shape[1:], state.eta.dtype)
         return replace(state, noise=noise.mul_(self.noise_scale))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import (
     Any,
@@ -45,14 +45,20 @@ class Passes:
     """Passes that measure normals."""
 
     def add(self, other: Passes) -> None:
-        self.set(Passes(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True))))
+        self.forward += other.forward
+        self.backward += other.backward
+        self.probe += other.probe
 
     def since(self, earlier: Passes) -> Passes:
         """What was counted after `earlier`."""
-        return Passes(*(a - b for a, b in zip(astuple(self), astuple(earlier), strict=True)))
+        return Passes(
+            self.forward - earlier.forward,
+            self.backward - earlier.backward,
+            self.probe - earlier.probe,
+        )
 
     def set(self, other: Passes) -> None:
-        self.forward, self.backward, self.probe = astuple(other)
+        self.forward, self.backward, self.probe = other.forward, other.backward, other.probe
 
 
 class Evaluation(NamedTuple):

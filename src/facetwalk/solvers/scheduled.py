@@ -1,4 +1,4 @@
-"""Solvers whose steps differ in a few numbers only, so that a GPU can replay one recording."""
+"""Solvers whose steps differ in a few numbers only, so that one recording serves them all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Number = float | Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledSolver(Solver):
-    """A step is `prepare`, where a step has something to prepare, and then `move`."""
+    """A step is `prepare` and `renew`, where there is something to do for them, and `move`."""
 
     @abstractmethod
     def numbers(self, t: int) -> tuple[float, ...]:
@@ -32,9 +32,22 @@ class ScheduledSolver(Solver):
         """The state after what some steps do first; the same object where there is nothing."""
         return state
 
+    def renews(self, task: Task, t: int) -> tuple[str, ...]:
+        """What `renew` does for the t-th step, in words."""
+        return ()
+
+    def renew(self, task: Task, state: Any, what: tuple[str, ...], *numbers: Number) -> Any:
+        """The state with what is measured or drawn anew, by the same operations for the same
+        words; nothing here may wait for a GPU."""
+        return state
+
     @abstractmethod
     def move(self, task: Task, state: Any, *numbers: Number) -> tuple[Any, Tensor]:
         """The next state, and the scores `(B,)` at `state.x`; nothing here may wait for a GPU."""
 
     def step(self, task: Task, state: Any, t: int) -> tuple[Any, Tensor]:
-        return self.move(task, self.prepare(task, state, t), *self.numbers(t))
+        state, numbers = self.prepare(task, state, t), self.numbers(t)
+        what = self.renews(task, t)
+        if what:
+            state = self.renew(task, state, what, *numbers)
+        return self.move(task, state, *numbers)
