@@ -20,6 +20,8 @@ from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
 
 _WORTH_RECORDING = 10
 """Steps of a round from which on a recording pays."""
+_SCHEDULED = 1000
+"""Steps of which it is computed once for all rounds what their numbers and kinds are."""
 
 
 def can_replay(solver: Solver, x: Tensor) -> bool:
@@ -55,6 +57,7 @@ class Replay:
     ) -> None:
         assert isinstance(solver, ScheduledSolver)
         self.solver = solver
+        self.schedule = _schedule(solver, task)
         self.passes, self.counted = task.passes, Passes()
         self.task = replace(map_tensors(Tensor.clone, task), model=task.model, passes=task.passes)
         self.state = map_tensors(Tensor.clone, state)
@@ -73,7 +76,8 @@ class Replay:
         form, tensors = _form(task, state)
         if form != self.form or not self._take(task.model):
             return False
-        self.solver = solver
+        if solver != self.solver:
+            self.solver, self.schedule = solver, _schedule(solver, task)
         self.passes = self.task.passes = task.passes
         _copy(self.tensors, tensors)
         _copy([self.best_x, self.best], [rows.best_x, rows.best])
@@ -100,8 +104,8 @@ class Replay:
         prepared = self.solver.prepare(self.task, self.state, t)
         if prepared is not self.state:
             _copy(self.state, prepared)
-        numbers = self.solver.numbers(t)
-        kind = len(numbers), self.solver.renews(self.task, t)
+        known = t < len(self.schedule)
+        numbers, kind = self.schedule[t] if known else _scheduled(self.solver, self.task, t)
         self.counted.set(self.passes)
         if kind in self.recordings:
             for tensor, number in zip(self.numbers[kind], numbers, strict=True):
@@ -196,6 +200,16 @@ def signature(model: nn.Module) -> Any:
     return kinds, [(each.data_ptr(), each.shape, each.dtype) for each in tensors]
 
 
+def _schedule(solver: ScheduledSolver, task: Task) -> list[tuple[tuple[float, ...], Kind]]:
+    """The numbers and the kinds of the first steps."""
+    return [_scheduled(solver, task, t) for t in range(min(solver.steps, _SCHEDULED))]
+
+
+def _scheduled(solver: ScheduledSolver, task: Task, t: int) -> tuple[tuple[float, ...], Kind]:
+    numbers = solver.numbers(t)
+    return numbers, (len(numbers), solver.renews(task, t))
+
+
 def _tensors(tree: Any) -> list[Tensor]:
     found: list[Tensor] = []
 
@@ -217,7 +231,8 @@ def _form(task: Task, state: Any) -> tuple[Any, list[Tensor]]:
 
 
 def _without_values(tree: Any) -> str:
-    return repr(map_tensors(lambda tensor: tensor.new_empty(0), tree))
+    blank: Any = None
+    return repr(map_tensors(lambda tensor: blank, tree))
 
 
 def _copy(into: Any, tree: Any) -> None:

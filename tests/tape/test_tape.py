@@ -15,6 +15,10 @@ def random(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator)
 
 
+def _whole(x: Tensor) -> Tensor:
+    return (x.nan_to_num(0, 9, -9) * 2**20).long() * 0x9E3779B97F4A7C1
+
+
 WORK = {
     "sums": lambda x, y: (x + y) - 2 * (y - x) + (1 - x),
     "products": lambda x, y: x * y / (2 + y.abs()) * 0.5,
@@ -26,6 +30,18 @@ WORK = {
     "kinds": lambda x, y: (x < y).to(x.dtype) + x.double().mul(2).float(),
     "parts": lambda x, y: torch.cat([x[:1], y[1:]]) + torch.stack([x, y]).sum(0)[:, :1],
     "numbers": lambda x, y: x * torch.tensor(3.0, dtype=torch.float64) + x.sum(),
+    "numbers that are rounded": lambda x, y: (
+        torch.where(x <= y.sum().double() / 7, x.sum().double() / 3, y) + x.max().double() / 9 * y
+    ),
+    "numbers that are whole": lambda x, y: x * x.sum().round().long() + (y > y.sum().long()) * x,
+    "bits": lambda x, y: ((_whole(x) >> 9 & 0xFFFF) ^ _whole(y) * -0x7FEB).to(x.dtype),
+    "bits of one number": lambda x, y: x + (_whole(y.sum()) >> 40 ^ _whole(x.sum()) | 7),
+    "halves of whole numbers": lambda x, y: _whole(x).int() / 7 + _whole(y).int() * 0.1,
+    "derivatives": lambda x, y: (
+        torch.ops.aten.threshold_backward(x, y, 0.1)
+        + torch.ops.aten.sigmoid_backward(x, torch.sigmoid(y))
+    ),
+    "bounds on one side": lambda x, y: x.clamp(max=0.3) + y.clamp(0.2) + x.clone().clamp_(0, 1e9),
     "zeros": lambda x, y: torch.zeros_like(x).index_add_(0, torch.tensor([1, 0, 1]), y).add_(x),
     "products of matrices": lambda x, y: torch.addmm(x[0, :3], x, y.T) @ x,
     "norms": lambda x, y: (
@@ -86,6 +102,17 @@ def test_what_nothing_depends_on_is_left_out():
     x = random(2, 3)
     tape = Tape(lambda: (x.exp(), x.add_(1)), [x])
     assert [each.name for each in tape.always] == ["add_"]
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(2, 1), (20_000, 3)])
+def test_small_work_is_done_in_one_thread(monkeypatch, rows, threads):
+    set_to = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
+    x = random(rows, 20)
+    tape = Tape(lambda: x.copy_(x.exp()), [x])
+    tape.replay()
+    assert set_to == [threads, 3]
 
 
 class Counting(nn.Module):

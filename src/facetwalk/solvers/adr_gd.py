@@ -261,8 +261,9 @@ class AdrGd(ScheduledSolver):
         return self._with_probed_normals(task, state, t)
 
     def renews(self, task: Task, t: int) -> tuple[str, ...]:
-        every = self.normals_every or -(-math.prod(task.space.shape) // 16)
-        measures = self._measures(t, every) and self._is_exact(task)
+        inputs = math.prod(task.space.shape)
+        every = self.normals_every or -(-inputs // 16)
+        measures = self._measures(t, every) and self._is_exact(inputs)
         draws = self.perturb and t > 0 and t % self.noise_period == 0
         return ("normals",) * measures + ("noise",) * draws
 
@@ -360,8 +361,8 @@ class AdrGd(ScheduledSolver):
         length = row_norm(outputs.detach()).clamp_min(_TINIEST_NORMAL)
         return outputs / per_row(length, outputs)
 
-    def _is_exact(self, task: Task) -> bool:
-        return normals.resolve(self.normals, math.prod(task.space.shape)) == "exact"
+    def _is_exact(self, inputs: int) -> bool:
+        return normals.resolve(self.normals, inputs) == "exact"
 
     def _measures(self, t: int, every: int) -> bool:
         """Whether normals are measured anew before the t-th step."""
@@ -369,7 +370,7 @@ class AdrGd(ScheduledSolver):
 
     def _with_probed_normals(self, task: Task, state: AdrGdState, t: int) -> AdrGdState:
         every = self.normals_every or _BETWEEN_PROBES
-        if not self._measures(t, every) or self._is_exact(task):
+        if not self._measures(t, every) or self._is_exact(math.prod(task.space.shape)):
             return state
         sites = state.sites.on(task.model)
         norms = self._estimate(task, sites, state.x, state.eta, state.affine, t)
@@ -388,7 +389,7 @@ class AdrGd(ScheduledSolver):
         if not self.normalize_by_normals:
             return torch.ones_like(eta)
         gates = sites.split(surrogate.sigmoid(eta, self.sharpness))
-        if normals.resolve(self.normals, x[0].numel()) == "exact":
+        if self._is_exact(x[0].numel()):
             task.passes.probe += x[0].numel()
             return sites.join(normals.exact(sites, x, gates, affine))
         task.passes.probe += self.probes

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_map
 
@@ -14,18 +15,27 @@ from facetwalk.tape.operation import Operation
 from facetwalk.tape.tape import Tape
 from facetwalk.types import InputError
 
+_OPTIONS = {"size_asserts": False, "cpp_wrapper": True, "pattern_matcher": False}
+"""No Python between the kernels, and sums stay apart from the products before them."""
+
 
 def compiled(tape: Tape) -> Callable[[], object]:
     """What does the same as `tape.replay`, compiled by TorchInductor; this takes seconds."""
     graph = _Graph(tape.always)
     try:
-        function = compile_graph(graph.module(), graph.inputs)
+        with tape.threads():  # how many there are is compiled, too
+            function = compile_graph(graph.module(), graph.inputs)
     except Exception as error:
         raise InputError(
             "steps cannot be compiled here, which needs a C++ compiler that works with torch: "
             f"install g++ or clang, or leave compile out ({_first_line(error)})"
         ) from error
-    return lambda: function(*graph.inputs)
+
+    def replay() -> None:
+        with tape.threads():
+            function(*graph.inputs)
+
+    return replay
 
 
 def compile_graph(module: fx.GraphModule, inputs: list[Tensor]) -> Callable[..., object]:
@@ -33,7 +43,7 @@ def compile_graph(module: fx.GraphModule, inputs: list[Tensor]) -> Callable[...,
         warnings.simplefilter("ignore")  # torch's own, about its own parts
         from torch import _inductor  # takes a second
 
-        function: Any = _inductor.compile(module, [*inputs], {"size_asserts": False})
+        function: Any = _inductor.compile(module, [*inputs], _OPTIONS)
         return function
 
 
@@ -61,7 +71,11 @@ class _Graph:
 
     def _add(self, operation: Operation) -> None:
         args, kwargs = tree_map(self._node_of, (operation.args, operation.kwargs))
-        node = self.graph.call_function(operation.function, args, kwargs)
+        if operation.function is torch.ops.aten.addmm.default and not kwargs:
+            product = self.graph.call_function(torch.ops.aten.mm.default, args[1:])
+            node = self.graph.call_function(torch.ops.aten.add.Tensor, (product, args[0]))
+        else:
+            node = self.graph.call_function(operation.function, args, kwargs)
         if isinstance(operation.result, Tensor):
             self.nodes[id(operation.result)] = node
         elif isinstance(operation.result, (list, tuple)):

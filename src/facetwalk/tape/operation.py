@@ -35,8 +35,13 @@ _UFUNCS = {
     "ge": np.greater_equal,
     "gt": np.greater,
     "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "rshift": np.right_shift,
 }
 """Functions that are rounded as torch's are, entry by entry."""
+_REAL = {"div", "reciprocal"}
+"""Those that make other numbers of whole ones."""
 
 
 @dataclass(frozen=True)
@@ -147,58 +152,104 @@ def _forms(operation: Operation) -> Iterable[Call]:
 
 def _in_numpy(operation: Operation, target: Tensor) -> Call | None:
     """With arrays on the memory of small tensors, where it is an exact operation on each entry."""
-    tensors = [*operation.inputs, target]
-    if max(each.numel() for each in tensors) > _SMALL or not all(each.ndim for each in tensors):
+    inputs, args = operation.inputs, operation.args
+    if max(each.numel() for each in (*inputs, target)) > _SMALL:
         return None
-    name, args, out = operation.name.removesuffix("_"), operation.args, target.numpy()
-    if name in ("clone", "_to_copy", "copy"):
+    name, out = operation.name.strip("_"), target.numpy()
+    if name in ("clone", "to_copy", "copy"):
         source = args[1] if name == "copy" else args[0]
         return partial(np.copyto, out, source.numpy())
-    kinds = {each.dtype for each in operation.inputs if each.dtype != torch.bool}
-    if len(kinds) > 1 or not operation.kwargs.keys() <= {"out", "grad_input"}:
+    dtype = _computed_in(inputs)
+    if dtype is None or not operation.kwargs.keys() <= {"out", "grad_input"}:
         return None
-    if name == "cat":
-        return partial(np.concatenate, [each.numpy() for each in args[0]], *args[1:], out=out)
-    if name not in {*_UFUNCS, "where", "masked_fill", "threshold_backward", "pow"}:
+    if name in ("cat", "stack"):
+        parts, dim = args[0], args[1] if len(args) > 1 else 0
+        rows = [(each.unsqueeze(dim) if name == "stack" else each).numpy() for each in parts]
+        return partial(np.concatenate, rows, dim, out=out)
+    if name not in {*_UFUNCS, *_IN_PARTS, "pow"}:
         return None
-    dtype = target.dtype if name in ("where", "masked_fill") else operation.inputs[0].dtype
-    if not dtype.is_floating_point and not all(isinstance(each, Tensor) for each in args):
+    dtype = target.dtype if name in ("where", "masked_fill") else dtype
+    is_whole = not dtype.is_floating_point
+    if is_whole and (name in _REAL or not all(_fits(each, dtype) for each in args)):
         return None
-    arrays = [_array(each, dtype) for each in args]
-    if name in ("where", "masked_fill"):
-        condition, one, other = arrays if name == "where" else (*arrays[1:], arrays[0])
-        return partial(_chosen, out, condition, one, other)
-    if name == "threshold_backward":
-        gradient, there, threshold = arrays
-        return partial(_passed, out, np.empty(there.shape, bool), gradient, there, threshold)
-    if name == "pow" and args[1] == 2:
-        return partial(np.square, arrays[0], out=out)
+    arrays: list[Any] = [None if each is None else _array(each, dtype) for each in args]
+    if name in _IN_PARTS:
+        return partial(_IN_PARTS[name], out, np.empty_like(out), *arrays)
+    if name == "pow":
+        return partial(np.square, arrays[0], out=out) if args[1] == 2 else None
     if name == "rsub":
         arrays = arrays[1::-1]
     if name == "reciprocal":
         arrays = [np.ones_like(arrays[0]), arrays[0]]
-    return partial(_UFUNCS[name], *arrays, out=out) if name in _UFUNCS else None
+    quick = partial(_UFUNCS[name], *arrays, out=out)
+    if all(each.ndim for each in inputs) or not any(each.ndim for each in inputs):
+        return quick
+    kinds = (*[_array(0, dtype).dtype] * 2, out.dtype)
+    return partial(quick, signature=kinds, casting="unsafe")
+
+
+def _computed_in(inputs: list[Tensor]) -> torch.dtype | None:
+    """The type in which torch and NumPy alike work on tensors, if there is one.
+
+    A tensor without dimensions is a number: the others have the say.
+    """
+    wide = [each for each in inputs if each.ndim] or inputs
+    kinds = {each.dtype for each in wide if each.dtype != torch.bool} or {torch.bool}
+    dtype = kinds.pop()
+    is_real = any(each.is_floating_point() for each in inputs)
+    return None if kinds or (is_real and not dtype.is_floating_point) else dtype
+
+
+def _fits(value: Any, dtype: torch.dtype) -> bool:
+    """Whether an argument is a tensor, or a number of a type of whole numbers."""
+    if isinstance(value, Tensor):
+        return True
+    if type(value) is not int or dtype == torch.bool:
+        return False
+    return torch.iinfo(dtype).min <= value <= torch.iinfo(dtype).max
 
 
 def _array(value: Any, dtype: torch.dtype) -> np.ndarray:
     return (value if isinstance(value, Tensor) else torch.tensor(value, dtype=dtype)).numpy()
 
 
-def _chosen(out: np.ndarray, condition: np.ndarray, one: np.ndarray, other: np.ndarray) -> None:
+def _where(out: Any, spare: Any, condition: Any, one: Any, other: Any) -> None:
     np.copyto(out, other)
     np.copyto(out, one, where=condition)
 
 
-def _passed(
-    out: np.ndarray,
-    blocked: np.ndarray,
-    gradient: np.ndarray,
-    there: np.ndarray,
-    threshold: np.ndarray,
-) -> None:
-    np.less_equal(there, threshold, out=blocked)
+def _masked_fill(out: Any, spare: Any, values: Any, mask: Any, value: Any) -> None:
+    np.copyto(out, values)
+    np.copyto(out, value, where=mask)
+
+
+def _threshold_backward(out: Any, spare: Any, gradient: Any, there: Any, threshold: Any) -> None:
+    blocked = there <= threshold
     np.copyto(out, gradient)
-    np.copyto(out, 0, where=blocked)
+    np.putmask(out, blocked, 0)
+
+
+def _sigmoid_backward(out: Any, spare: Any, gradient: Any, sigmoid: Any) -> None:
+    np.subtract(1, sigmoid, out=spare)
+    np.multiply(gradient, spare, out=spare)
+    np.multiply(spare, sigmoid, out=out)
+
+
+def _clamp(out: Any, spare: Any, values: Any, low: Any = None, high: Any = None) -> None:
+    if low is not None:
+        values = np.maximum(values, low, out=out)
+    if high is not None:
+        np.minimum(values, high, out=out)
+
+
+_IN_PARTS: dict[str, Callable[..., None]] = {
+    "where": _where,
+    "masked_fill": _masked_fill,
+    "threshold_backward": _threshold_backward,
+    "sigmoid_backward": _sigmoid_backward,
+    "clamp": _clamp,
+}
+"""Functions of some of NumPy's, `(result, memory like it to work in, *arguments)`."""
 
 
 def _copied(outputs: list[Tensor], work: Callable[[], Any]) -> None:

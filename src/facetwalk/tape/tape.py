@@ -7,7 +7,8 @@ writes where it wrote the first time, and views are there already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,8 @@ from facetwalk.tape.operation import Operation, again, places
 
 _MOST_BYTES = 1 << 23
 """What a tape's tensors may take; with more of them the time goes into the kernels anyway."""
+_BYTES_OF_ONE_THREAD = 1 << 20
+"""With so many of them or fewer, threads wait for each other longer than they work."""
 
 _REFUSED = {
     torch.Tag.data_dependent_output,
@@ -39,7 +42,8 @@ class Tape:
     """What `work` does, noted while it is done.
 
     `changing` are the tensors that differ from one time to the next: the work's own, which it
-    writes into, and those that the caller does. What depends on none of them is done by `begin`.
+    writes into, and those that the caller does. What depends on none of them is done by `begin`,
+    and what depends on no tensor at all is never done again.
     """
 
     def __init__(self, work: Callable[[], object], changing: Iterable[Tensor]) -> None:
@@ -53,25 +57,43 @@ class Tape:
         if written & outside - variable:
             raise NotOnTapeError("it changes tensors that are not its own")
         steady = outside - variable
+        constant: set[int] = set()
         self.once: list[Operation] = []
         self.always: list[Operation] = []
         """With the views between them."""
         for each in _needed(operations, variable):
-            known = each.name in _BLIND or places(each.inputs) <= steady
-            if known and not places(each.outputs) & written:
+            seen, made = places(each.inputs), places(each.outputs)
+            if made & written:
+                self.always.append(each)
+            elif each.name in _BLIND or seen <= constant:
+                constant |= made
+            elif seen <= steady | constant:
                 self.once.append(each)
-                steady |= places(each.outputs)
+                steady |= made
             else:
                 self.always.append(each)
         self._once = self._always = None
+        self._in_one_thread = noted.bytes <= _BYTES_OF_ONE_THREAD
 
     def begin(self) -> None:
         """Take in how everything is now that is not `changing`."""
-        self._once = again(self.once, self._once)
+        with self.threads():
+            self._once = again(self.once, self._once)
 
     def replay(self) -> None:
         """Do the work again."""
-        self._always = again(self.always, self._always)
+        with self.threads():
+            self._always = again(self.always, self._always)
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Within this context torch has as many threads as are good for this work."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(1 if self._in_one_thread else before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 class _Noting(TorchDispatchMode):
