@@ -74,7 +74,7 @@ def make(
         "training": asked,
         "test": measure(trained.net, *_on(device, test), recipe.radius, budget, progress),
         "history": trained.history,
-        "seconds": round(trained.seconds, 1),
+        "seconds": round(trained.seconds, 3),
         "command": command,
         "torch": torch.__version__,
         "machine": machine(device),

@@ -81,7 +81,7 @@ def make_policy(
         "train_levels": _played(net, games, recipe, episodes, 0, recipe.levels),
         "fresh_levels": _played(net, games, recipe, episodes, recipe.levels, 0),
         "history": trained.history,
-        "seconds": round(trained.seconds, 1),
+        "seconds": round(trained.seconds, 3),
         "command": command,
         "torch": torch.__version__,
         "machine": machine(device),
