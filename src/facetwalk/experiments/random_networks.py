@@ -64,8 +64,9 @@ class Request:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the records of a folder share; other models may be added to it."""
-        return {name: value for name, value in asdict(self).items() if name != "models"}
+        """What the records of a folder share; other models, from any device, may be added to it."""
+        shared = asdict(self)
+        return {name: shared[name] for name in ("networks", "seeds", "quick")}
 
     @property
     def left_out(self) -> list[str]:

@@ -63,5 +63,4 @@ def plan(request: Request) -> Plan:
         for case in cases
         for method in methods(steps + 1)
     ]
-    settings = {"networks": count, "quick": request.quick, "device": device}
-    return Plan(settings, cells, missing)
+    return Plan({"networks": count, "quick": request.quick}, cells, missing)
