@@ -32,15 +32,13 @@ from facetwalk.solvers import AdrGd, Auto, Method
 WIDE = {"net_arch": [256, 256]}
 METHODS: dict[str, Method | Auto] = {
     "ADR-GD, paper": AdrGd.for_experiment("td3"),
-    "default": TENTH,
-    "Auto": Auto(evaluations=20),
-    "Auto, 200": Auto(evaluations=200),
+    "ours": TENTH,
+    "ours, 200": Auto(evaluations=200),
 }
 GRADIENTS = {
     "ADR-GD, paper": 200,
-    "default": 20,
-    "Auto": 20,
-    "Auto, 200": 200,
+    "ours": 20,
+    "ours, 200": 200,
 }
 BEST = Auto(evaluations=2000)
 STEPS = ["plain", "recorded", "compiled"]

@@ -96,7 +96,7 @@ def maximize(
     with torch.no_grad(), untouched_random_state(home.device), products_in(precision), lent as own:
         if home.low_precision or rounds_products(record.x):
             record.exactly = home.exactly
-        rows, method = _trial(home, budget, seconds, stop_at is None)
+        rows, method = _trial(home, budget, seconds, stop_at is None, given is not None)
         rows = batch_size or rows
         if trace:
             record.follow(_trace_steps(method.steps))
@@ -241,7 +241,11 @@ def _budget(solver: Method | Auto | None, evaluations: int | None) -> Method | A
 
 
 def _trial(
-    home: _Home, budget: Method | Auto, seconds: float | None, to_the_last_digit: bool
+    home: _Home,
+    budget: Method | Auto,
+    seconds: float | None,
+    to_the_last_digit: bool,
+    start_is_given: bool,
 ) -> tuple[int, Method]:
     """How many rows a batch may have, and the method; says in words what does not fit."""
     everyone = torch.arange(home.count, device=home.device)
@@ -251,16 +255,21 @@ def _trial(
     rows = rows_that_fit(few, x)
     if not isinstance(budget, Auto):
         return rows, budget
-    relus = has_relus(few, x)
+    relus, inputs = has_relus(few, x), x[0].numel()
+
+    def plan(budget: Auto) -> Method:
+        alternatives = home.objective.has_alternatives
+        return budget.plan(relus, to_the_last_digit, inputs, start_is_given, alternatives)
+
+    method = plan(budget)
     if seconds is None or budget.evaluations is not None:
-        return rows, budget.plan(relus, to_the_last_digit)
-    method: Method = budget.plan(relus, to_the_last_digit)
+        return rows, method
     for _ in range(2):  # the more members, the cheaper is each
         which = everyone.repeat_interleave(method.population)[: min(rows, _MOST_TIMED_ROWS)]
         timed = home.task(which, which)
         rate = evaluations_per_second(timed, timed.space.sample(timed.random))
         affordable = max(1, int(_HOPE * seconds * rate / home.count))
-        method = replace(budget, evaluations=affordable).plan(relus, to_the_last_digit)
+        method = plan(replace(budget, evaluations=affordable))
     return rows, method
 
 

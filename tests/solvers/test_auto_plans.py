@@ -94,3 +94,27 @@ def test_the_last_digits_are_not_sought_where_a_threshold_is_asked_for():
     for budget in (200, 999, 5000):
         plan = Auto(evaluations=budget).plan(to_the_last_digit=False)
         assert 0.9 * budget <= plan.evaluations <= budget
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.integers(1, 5000), st.sampled_from([64, 128, 150_528]))
+def test_many_inputs_get_one_long_run_or_longer_rounds(budget, inputs):
+    auto = Auto(evaluations=budget)
+    plan = auto.plan(inputs=inputs)
+    assert 0.9 * budget <= plan.evaluations <= budget
+    if budget < 160:
+        assert plan == ActivationDescent(steps=budget, momentum=0.5)
+    else:
+        assert all(each.steps >= 20 for each in plan.rounds if isinstance(each, Sign))
+    assert auto.plan(to_the_last_digit=False, inputs=inputs) == auto.plan(to_the_last_digit=False)
+    assert auto.plan(inputs=inputs, alternatives=True) == auto.plan()
+
+
+def test_a_small_budget_is_spent_near_a_start_that_is_given():
+    near = ActivationDescent(steps=49, momentum=0.5, step_size=0.5)
+    assert Auto(evaluations=49).plan(start_is_given=True) == near
+    for budget in (50, 1000):
+        auto = Auto(evaluations=budget)
+        assert auto.plan(start_is_given=True) == auto.plan()
+    for other in ({"to_the_last_digit": False}, {"alternatives": True}):
+        assert isinstance(Auto(evaluations=20).plan(start_is_given=True, **other), Recombination)

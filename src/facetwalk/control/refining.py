@@ -15,16 +15,16 @@ from facetwalk.maximize import maximize
 from facetwalk.objectives import Output
 from facetwalk.problem import Problem
 from facetwalk.recordings import Recordings
-from facetwalk.solvers import Auto, Method, Sign
+from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Box
 from facetwalk.types import InputError
 
 _RECORDED: WeakKeyDictionary[nn.Module, dict[bool, Recordings]] = WeakKeyDictionary()
 """Steps by the critic of an agent and by whether they are compiled, as long as it lives."""
 
-TENTH = Sign(steps=20, step_size=0.5, momentum=0.5)
-"""The default: one run from the actor's own action, with a tenth of the gradients of the paper's
-ADR-GD. So few are better spent there than on a population."""
+TENTH = Auto(evaluations=20)
+"""The default, with a tenth of the gradients of the paper's ADR-GD: one run from the actor's own
+action."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def refine(
     Args:
         model: an agent of Stable-Baselines3 with a critic of actions: TD3, DDPG, SAC.
         observations: what `model.predict` takes: one observation, or a batch.
-        solver: any of `facetwalk.solvers`; by default `Sign` with 20 gradients.
+        solver: any of `facetwalk.solvers`; by default `Auto` with 20 gradients.
         radius: how far an action may be from the actor's own in each entry, where 1 is half of
             that entry's range; by default anywhere.
         judge: the `"first"` critic, or the `"minimum"` of all; by default what the actor was

@@ -24,6 +24,11 @@ class Objective(ABC):
     def check(self, outputs: Tensor) -> None:  # noqa: B027 - most objectives score anything
         """Raise `InputError` where this objective cannot score such outputs."""
 
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether `alternative` gives anything else than the objective itself."""
+        return type(self).alternative is not Objective.alternative
+
     def alternative(self, outputs: Any, turn: Tensor) -> Objective:
         """Another objective for each row to climb, which may lead where this one's does not.
 

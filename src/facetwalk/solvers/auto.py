@@ -20,6 +20,10 @@ _FEWEST, _PAIR = 4, 2
 """Members of a small population, and of one that has hardly any evaluations."""
 _SHORTEST = 10
 """Steps of a round, at least."""
+_MANY_INPUTS, _SHORTEST_OF_MANY = 64, 20
+"""With so many inputs a climb to the last digit takes longer."""
+_NEAR = 50
+"""With fewer evaluations than this there is no better start than one that is given."""
 _CHILD_STEP = 0.5
 _LAST = 200
 """Steps of polish and finish at most: a quarter of all, where that is less."""
@@ -62,19 +66,33 @@ class Auto:
         if self.seconds is not None and not self.seconds > 0:
             raise InputError(f"seconds must be positive; it is {self.seconds}")
 
-    def plan(self, relus: bool = True, to_the_last_digit: bool = True) -> Method:
+    def plan(
+        self,
+        relus: bool = True,
+        to_the_last_digit: bool = True,
+        inputs: int = 1,
+        start_is_given: bool = False,
+        alternatives: bool = False,
+    ) -> Method:
         """What to run for so many evaluations.
 
-        A model without `relus` gets plain sign ascent. The last rounds polish what was found,
-        unless a threshold is all that is asked for.
+        A model without `relus` gets plain sign ascent. Unless a threshold is all that is asked
+        for, the last rounds polish what was found; where the objective has no `alternatives` to
+        climb, rounds are longer if there are many `inputs`, and a small budget is spent near a
+        start that is given.
         """
         kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
         solver: Sign = (ActivationDescent if relus else Sign)(momentum=kind.momentum)
         budget = self.evaluations or _USUAL
-        if budget < _PAIR * _SHORTEST:
-            return replace(solver, steps=budget)
+        plain = to_the_last_digit and not alternatives
+        if plain and start_is_given and budget < _NEAR:
+            return replace(solver, steps=budget, step_size=_CHILD_STEP)
+        many = plain and inputs >= _MANY_INPUTS
+        shortest = _SHORTEST_OF_MANY if many else _SHORTEST
         members = max(_FEWEST, round(math.sqrt(budget / _MEMBERS)))
-        population = members if budget >= 2 * members * _SHORTEST else _PAIR
+        population = members if budget >= 2 * members * shortest else _PAIR
+        if population == _PAIR and (many or budget < _PAIR * shortest):
+            return replace(solver, steps=budget)
         steps = budget // population
         polish = finish = None
         if to_the_last_digit and steps >= 4 * _SHORTEST:
@@ -82,7 +100,7 @@ class Auto:
             polish = Adam(steps=last // 2, step_size=_POLISH_STEP)
             finish = Adam(steps=last - last // 2, step_size=_FINISH_STEP)
             steps -= last
-        length = min(max(_SHORTEST, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
+        length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
         epochs = max(1, round(steps / epoch))
         generations = steps // epochs // length

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from facetwalk.batching import map_tensors
-from facetwalk.objectives import Guided, Objective
+from facetwalk.objectives import Guided
 from facetwalk.solvers.activation_descent import ActivationDescent
 from facetwalk.solvers.base import Method, Rows, Solver, Task
 from facetwalk.types import InputError
@@ -189,7 +189,7 @@ class Recombination(Method):
     def _with_alternatives(self, task: Task, x: Tensor, number: int) -> Task:
         """The task in which each member climbs an alternative, by what its leader sees."""
         objective = task.objective
-        if type(objective).alternative is Objective.alternative:
+        if not objective.has_alternatives:
             return task
         task.passes.forward += 1
         of_leaders = task.leaders().outputs(x[:: self.population])
