@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, ClassVar, Literal, Self
@@ -16,6 +16,7 @@ from facetwalk import normals, surrogate
 from facetwalk.batching import map_tensors, per_row, row_norm
 from facetwalk.normals import NormalsMethod
 from facetwalk.sites import Sites, SiteSelection
+from facetwalk.solvers.adr_gd_crossing import Crossing, HalfGated
 from facetwalk.solvers.adr_gd_penalty import EveryNeuron, Penalty, WorstNeurons
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
 from facetwalk.solvers.base import Task, require_positive
@@ -70,54 +71,6 @@ class Gradients:
     """Divided by the sharpness."""
     penalty: Tensor
     """Sum of `L_i` over sites: the gradient of L* in beta, `(B,)`."""
-
-
-@dataclass
-class _Crossing:
-    """What one site hands over between the passes; all tensors are `(B, n)`."""
-
-    gate: Tensor
-    of_gate: Tensor
-    """Takes the loss's gradient on the gates, in the backward pass; see `came_back`."""
-    plain: Tensor = field(init=False)
-    """Pre-activations of the plain half, known after the forward pass."""
-    gated: Tensor = field(init=False)
-    """Those of the gated half."""
-    push: Callable[[Tensor], None] | None = None
-    """Adds the penalty's gradient to that on `plain`: set between the passes."""
-    came_back: bool = False
-    """False where the objective does not depend on the site."""
-
-
-class _HalfGated(torch.autograd.Function):
-    """ReLU on the first half of a batch, gates on the second: a site of both networks at once.
-
-    The penalty needs no graph of its own: its gradient enters by `push`.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, crossing: _Crossing) -> Tensor:
-        ctx.crossing, rows = crossing, len(crossing.gate)
-        z = z.detach()
-        crossing.plain, crossing.gated = z[:rows], z[rows:]
-        out = torch.empty_like(z)
-        torch.clamp_min(crossing.plain, 0, out=out[:rows])
-        torch.mul(crossing.gated, crossing.gate, out=out[rows:])
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *of_outputs: Tensor) -> tuple[Tensor, None]:
-        (of_output,) = of_outputs
-        crossing, rows = ctx.crossing, len(ctx.crossing.gate)
-        of_z = torch.empty_like(of_output)
-        of_plain, of_gated = of_z[:rows], of_output[rows:]
-        surrogate.masked(of_output[:rows], crossing.plain, out=of_plain)
-        if crossing.push is not None:
-            crossing.push(of_plain)
-        torch.mul(of_gated, crossing.gate, out=of_z[rows:])
-        torch.mul(of_gated, crossing.gated, out=crossing.of_gate)
-        crossing.came_back = True
-        return of_z, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,9 +276,9 @@ class AdrGd(ScheduledSolver):
         gate = (lean * -self.sharpness).sigmoid_()
         of_gate = torch.empty_like(gate)
         pairs = zip(sites.parts(gate), sites.parts(of_gate), strict=True)
-        crossings = [_Crossing(*pair) for pair in pairs]
+        crossings = [Crossing(*pair) for pair in pairs]
         with torch.enable_grad():
-            outputs = sites.run(both, lambda i, z: _HalfGated.apply(z.flatten(1), crossings[i]))
+            outputs = sites.run(both, lambda i, z: HalfGated.apply(z.flatten(1), crossings[i]))
             score = task.guide(map_tensors(lambda y: self._scaled(y[rows:]), outputs))
         penalty = self._penalty(state, sites.join([each.plain for each in crossings]), lean, gate)
         if self.penalty_moves_input:
