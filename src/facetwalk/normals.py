@@ -37,8 +37,8 @@ def resolve(method: NormalsMethod, inputs: int) -> Literal["exact", "probed"]:
     return method
 
 
-def _moves(
-    sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor, affine: bool
+def moves(
+    sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor, affine: bool = False
 ) -> list[Tensor]:
     """`P v` at each site, `(k, B, *site.shape)`, for directions `(k, B, *shape)`."""
     if affine:
@@ -92,8 +92,8 @@ def _lengths(
     lengths: list[Tensor] = []
     for part in directions.split(max(1, _PASS_ROWS // len(x))):
         part = part.expand(len(part), *x.shape).contiguous()
-        moves = _moves(sites, x, gates, part, affine)
-        of_part = [move.square().sum(0).sqrt_() for move in moves]
+        moved = moves(sites, x, gates, part, affine)
+        of_part = [move.square().sum(0).sqrt_() for move in moved]
         lengths = list(map(torch.hypot, lengths, of_part)) if lengths else of_part
     return lengths
 

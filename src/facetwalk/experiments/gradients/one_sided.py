@@ -29,9 +29,10 @@ from torch import Tensor
 
 from facetwalk.batching import row_norm
 from facetwalk.gradients import gradient_of
+from facetwalk.normals import moves
 from facetwalk.objectives import as_objective
 from facetwalk.problem import Problem
-from facetwalk.sites import Sites, discover, pattern_of, tangents
+from facetwalk.sites import Sites, discover, pattern_of
 from facetwalk.surrogate import gate_gradient
 
 
@@ -102,7 +103,5 @@ def look_at_sides(problem: Problem, x: Tensor, step: Callable[[Tensor], Tensor])
 def all_normals(sites: Sites, x: Tensor, gates: list[Tensor]) -> Tensor:
     """The normals of all neurons at `x`, `(1, *shape)`: `(neurons, n)`."""
     n = x.numel()
-    directions = torch.eye(n, dtype=x.dtype, device=x.device).view(n, *x.shape[1:])
-    copies = [gate.expand(n, *gate.shape[1:]) for gate in gates]
-    there = x.expand(n, *x.shape[1:]).contiguous()
-    return sites.join(tangents(sites, there, copies, directions)).T
+    directions = torch.eye(n, dtype=x.dtype, device=x.device).view(n, *x.shape)
+    return torch.cat([move.flatten(1) for move in moves(sites, x, gates, directions)], 1).T
