@@ -91,7 +91,7 @@ def main() -> None:
     for name, make in networks(options.networks).items():
         if not known.get(name, {}).get("proven"):
             known[name] = entry(name, make(), options.seconds, options.device)
-            save(list(known.values()), options.out)
+            save(sorted(known.values(), key=lambda e: e["network"]), options.out)
 
 
 if __name__ == "__main__":
