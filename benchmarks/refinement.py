@@ -67,7 +67,7 @@ def _blank(kind: type, env: str) -> Any:
 def states(agent: Any, count: int) -> np.ndarray:
     """Every fifth state of the agent's own play."""
     env, seen = agent.get_env(), []
-    env.seed(1)  # with seed 0 the default's settings were chosen
+    env.seed(2)  # with seeds 0 and 1 the default's settings were chosen
     now = env.reset()
     for step in range(5 * count):
         if step % 5 == 0:
