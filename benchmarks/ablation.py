@@ -141,7 +141,7 @@ def success(case: Case, change: Change, options: argparse.Namespace) -> list[flo
     first = 0 if case.network == "digits" else 1000
     target = Target.of(case, options.device, slice(first, first + options.images))
     margin = Margin(target.labels)
-    plan = change(_plan(options.budget, to_the_last_digit=False))
+    plan = change(_recombined(Auto(evaluations=options.budget).plan(to_the_last_digit=False)))
     objective = margin
     if isinstance(plan, Recombination) and not plan.mixed:
         objective = Guided(margin, CrossEntropy(target.labels))
@@ -158,12 +158,12 @@ def best_values(model: str, change: Change, options: argparse.Namespace) -> Tens
     stack = StackedNetworks([random_network(SIZES[model], s) for s in range(options.networks)])
     space = fw.Box(-1, 1, shape=(SIZES[model][0],))
     problem = fw.Problem(stack.to(options.device), fw.objectives.Output(0), space)
-    plan = change(_plan(3 * options.budget, to_the_last_digit=True))
+    auto = Auto(evaluations=3 * options.budget)
+    plan = change(_recombined(auto.plan(inputs=SIZES[model][0])))
     return torch.stack([_values(problem, plan, seed).cpu() for seed in range(options.seeds)])
 
 
-def _plan(budget: int, to_the_last_digit: bool) -> Recombination:
-    plan = Auto(evaluations=budget).plan(to_the_last_digit=to_the_last_digit)
+def _recombined(plan: Method) -> Recombination:
     assert isinstance(plan, Recombination)
     return plan
 
