@@ -53,6 +53,11 @@ def test_short_pickles_are_refused_at_every_length():
         refused(lambda n=length: parse_pickle(CONTENT[:n], "batch"), "^batch cannot be read")
 
 
+def test_a_broken_number_takes_neither_memory_nor_time():
+    numbered = b"\x80\x02}r" + (2**31).to_bytes(4, "little") + b"."
+    refused(lambda: parse_pickle(numbered, "batch"), "it numbers something 2147483648, in 9 bytes")
+
+
 @given(st.integers(0, 120), st.integers(0, 255))
 def test_a_changed_byte_gives_arrays_or_a_sentence(position, byte):
     changed = CONTENT[:position] + bytes([byte]) + CONTENT[position + 1 :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,20 @@ def parse_pickle(content: bytes, source: str | Path) -> tuple[np.ndarray, np.nda
         ) from error
 
 
+def _require_small_memo(content: bytes) -> None:
+    """A pickle numbers what it reads, and its reader has room for the largest number: in a broken
+    one that may be more than the memory holds."""
+    for opcode, argument, _ in pickletools.genops(content):
+        is_number = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
+        if is_number and int(argument or 0) > len(content):
+            raise pickle.UnpicklingError(
+                f"it numbers something {argument}, in {len(content)} bytes"
+            )
+
+
 def _unpickle(content: bytes) -> Any:
+    _require_small_memo(content)
+
     # Defined here, so that what a pickle does to the class ends with the call.
     class Record:
         def __init__(self, *arguments: Any) -> None:
