@@ -65,8 +65,9 @@ def _squeezenet() -> nn.Module:
 
 
 def _trained(name: str) -> nn.Module:
-    """What `facetwalk train NAME` wrote to the folder `networks`."""
-    return load_trained(data_folder() / "networks" / f"{name}.safetensors").model
+    """What `facetwalk train NAME` wrote to the folder `networks`; a GPU likes its channels last."""
+    net = load_trained(data_folder() / "networks" / f"{name}.safetensors").model
+    return net.to(memory_format=torch.channels_last)
 
 
 def _mnist() -> tuple[Tensor, Tensor]:

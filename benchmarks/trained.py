@@ -19,12 +19,14 @@ HEADERS = [
     "epochs",
     "seed",
     "minutes",
+    "weights",
     "made by",
 ]
 NOTE = (
     "Clean accuracy is that of all 10,000 test images. Robust accuracy (`robustness.evaluate`, 300 "
     "gradients an image) and accuracy under PGD (2 starts of 100 steps) are those of the first "
-    "1000. Trainings that ran side by side on one GPU took longer than they would alone."
+    "1000. Trainings that ran side by side on one GPU took longer than they would alone. `weights` "
+    "is a digest: the same command on the same machine with the same torch gives the same ones."
 )
 
 
@@ -46,6 +48,7 @@ def row(record: dict[str, Any]) -> list[object]:
         training["epochs"],
         training["seed"],
         f"{record['seconds'] / 60:.1f}",
+        record.get("weights_digest", "-"),
         f"`{record['command']}`",
     ]
 

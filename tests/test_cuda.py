@@ -3,6 +3,8 @@
 `test_replay.py` has the same comparisons on a CPU, with an imitation of CUDA graphs.
 """
 
+from dataclasses import replace
+
 import pytest
 import replayed
 import torch
@@ -11,7 +13,10 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk import loop, replay, solvers
+from facetwalk.digests import digest
 from facetwalk.solvers import ActivationDescent, Recombination, Sign
+from facetwalk.training import recipe_of, train
+from facetwalk.training.making import repeatable_convolutions
 from facetwalk.zoo import StackedNetworks, random_network
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -47,8 +52,8 @@ def recordings(monkeypatch):
     seen = []
     capture = replay._capture
 
-    def watched(work):
-        graph = capture(work)
+    def watched(*args):
+        graph = capture(*args)
         seen.append(graph is not None)
         return graph
 
@@ -184,3 +189,16 @@ def test_thousands_of_rows_fit():
     result = fw.maximize(problem(count=3000), evaluations=300)
     assert (result.value >= result.initial_value).all()
     assert result.evaluations.backward.min() >= 270
+
+
+def test_a_training_gives_the_same_weights_again():
+    recipe = replace(recipe_of("cifar-vgg19-pgd"), epochs=1, batch_size=32, attack_steps=2)
+    generator = torch.Generator().manual_seed(0)
+    images = torch.rand(100, 3, 32, 32, generator=generator).cuda()
+    labels = torch.arange(100).cuda() % 10
+
+    def weights() -> list[torch.Tensor]:
+        with repeatable_convolutions():
+            return list(train(recipe, images, labels).net.state_dict().values())
+
+    assert digest(weights()) == digest(weights())

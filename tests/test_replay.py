@@ -9,7 +9,7 @@ operation that asks the host for a number ends the recording with an error, as o
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,6 +59,16 @@ class Graph(TorchDispatchMode):
         self.operations.append((func, args, kwargs or {}, result))
         return result
 
+    def capture_begin(self, pool: object) -> None:
+        Graph.recorded += 1
+        self.__enter__()
+
+    def capture_end(self) -> None:
+        self.__exit__(None, None, None)
+        with torch.no_grad():
+            for tensor, before in reversed(self.overwritten):
+                tensor.copy_(before)
+
     def replay(self) -> None:
         Graph.replayed += 1
         with torch.no_grad():
@@ -73,29 +83,17 @@ def _place(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-@contextmanager
-def recording(graph: Graph):
-    Graph.recorded += 1
-    try:
-        with graph:
-            yield
-    finally:
-        with torch.no_grad():
-            for tensor, before in reversed(graph.overwritten):
-                tensor.copy_(before)
-
-
 @pytest.fixture
 def graphs(monkeypatch):
     """Lets solvers with a schedule replay on the CPU."""
     stream = SimpleNamespace(wait_stream=lambda other: None)
     cuda = SimpleNamespace(
-        Stream=lambda device: stream,
         current_stream=lambda *device: stream,
         stream=lambda side: nullcontext(),
         CUDAGraph=Graph,
-        graph=recording,
+        graph_pool_handle=lambda: None,
     )
+    monkeypatch.setattr(replay, "_side", lambda device: stream)
     for name, imitation in vars(cuda).items():
         monkeypatch.setattr(torch.cuda, name, imitation)
     monkeypatch.setattr(

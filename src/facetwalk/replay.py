@@ -7,8 +7,10 @@ tensors of its own, as it does with everything else that changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Protocol
 
 import torch
@@ -63,7 +65,7 @@ class Replay:
         self.state = map_tensors(Tensor.clone, state)
         self.best_x, self.best = rows.best_x.clone(), rows.best.clone()
         self.rows = replace(rows, best_x=self.best_x, best=self.best)
-        self.recorder = recorder or OnGpu
+        self.recorder = recorder or partial(OnGpu, pool=torch.cuda.graph_pool_handle())
         self.made_of = signature(task.model)
         self.form, self.tensors = _form(self.task, self.state)
         self.numbers: dict[Kind, list[Tensor]] = {}
@@ -142,8 +144,10 @@ class Replay:
 class OnGpu:
     """A recording as a CUDA graph, of the second time: in the first, libraries choose kernels."""
 
-    def __init__(self, work: Callable[[], object], changing: list[Tensor]) -> None:
-        self.work, self.device = work, changing[0].device
+    def __init__(
+        self, work: Callable[[], object], changing: list[Tensor], pool: Any = None
+    ) -> None:
+        self.work, self.device, self.pool = work, changing[0].device, pool
         self.times = 0
         self.graph: torch.cuda.CUDAGraph | None = None
 
@@ -156,7 +160,7 @@ class OnGpu:
             _aside(self.work, self.device)
             return
         if self.times == 2:
-            self.graph = _capture(self.work)
+            self.graph = _capture(self.work, self.device, self.pool)
         if self.graph is None:
             self.work()
         else:
@@ -166,28 +170,50 @@ class OnGpu:
 def recorded(work: Callable[[], object], device: torch.device) -> Callable[[], object]:
     """Does `work` once, and returns what does it again: its recording, where there can be one."""
     _aside(work, device)
-    graph = _capture(work)
+    graph = _capture(work, device)
     return work if graph is None else graph.replay
 
 
 def _aside(work: Callable[[], object], device: torch.device) -> None:
-    """Do what is to be recorded on a stream of its own: libraries choose their kernels there."""
-    side = torch.cuda.Stream(device)
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
+    """Do what is to be recorded on the stream of recordings: libraries choose their kernels."""
+    with _beside(device):
         work()
-    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.current_stream(device).wait_stream(_side(device))
 
 
-def _capture(work: Callable[[], object]) -> torch.cuda.CUDAGraph | None:
-    """The graph of `work`; None where the model or the objective asks the host for a value."""
+def _capture(
+    work: Callable[[], object], device: torch.device, pool: Any = None
+) -> torch.cuda.CUDAGraph | None:
+    """The graph of `work`; None where the model or the objective asks the host for a value.
+
+    Graphs of one `pool` may share memory: none keeps anything there from one replay to the next.
+    `torch.cuda.graph` would wait for the device and give back the memory that is at hand.
+    """
     graph = torch.cuda.CUDAGraph()
     try:
-        with torch.cuda.graph(graph):
-            work()
+        with _beside(device):
+            graph.capture_begin(pool)
+            try:
+                work()
+            finally:
+                graph.capture_end()
     except RuntimeError:
         return None
     return graph
+
+
+@contextmanager
+def _beside(device: torch.device) -> Iterator[None]:
+    """On the stream of recordings, after what has been asked for so far."""
+    _side(device).wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(_side(device)):
+        yield
+
+
+@cache
+def _side(device: torch.device) -> torch.cuda.Stream:
+    """The one stream on which work is recorded: libraries keep memory for each that they see."""
+    return torch.cuda.Stream(device)
 
 
 def signature(model: nn.Module) -> Any:

@@ -1,5 +1,6 @@
 """The digits, a network that withstands attacks on them, and the libraries' random numbers."""
 
+import tempfile
 import warnings
 
 import numpy as np
@@ -11,6 +12,12 @@ from facetwalk.zoo import digits, digits_net
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Please import `gaussian_filter`", DeprecationWarning)
     import foolbox  # noqa: F401
+
+with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
+    # ART writes a file into the home folder when it is first imported, and fails where two
+    # processes do so at the same time.
+    patch.setenv("HOME", home)
+    import art.config  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from small_problems import cifar_files, mnist_files, same_weights
 
 from facetwalk.data import mnist
+from facetwalk.digests import digest
 from facetwalk.training import making, measure, recipe_of, train
 from facetwalk.types import InputError, MissingExtraError
 from facetwalk.zoo import load_model
@@ -46,6 +47,7 @@ def test_weights_and_a_record_are_written(data, tmp_path):
     assert record["test"] == measure(expected.net, *test, RECIPE.radius, 10)
     assert record["history"] == expected.history
     assert record["command"] == "facetwalk train 'a b'"
+    assert record["weights_digest"] == digest(written[key] for key in expected.net.state_dict())
     assert record["torch"] == torch.__version__
     assert record["seconds"] > 0
     assert "threads" in record["machine"]

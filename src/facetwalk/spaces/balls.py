@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -85,6 +86,7 @@ class _Ball(Space):
         return torch.minimum(torch.maximum(x, self.low), self.high)
 
 
+@dataclass(frozen=True, init=False, eq=False)
 class LinfBall(_Ball):
     """Every coordinate within `eps` of the centre, and within `bounds`.
 
@@ -96,13 +98,31 @@ class LinfBall(_Ball):
     1.0
     """
 
+    lowest: Tensor
+    highest: Tensor
+    """The corners of the box that the ball is within its bounds, `(B, *shape)`."""
+
+    def __init__(self, centers: Tensor, eps: float | Tensor, bounds: Bounds | None = None) -> None:
+        super().__init__(centers, eps, bounds)
+        self._set_corners()
+
+    def _set_corners(self) -> None:
+        lowest = torch.maximum(self.centers - self.eps, self.low)
+        highest = torch.minimum(self.centers + self.eps, self.high)
+        object.__setattr__(self, "lowest", lowest)
+        object.__setattr__(self, "highest", highest)
+
     def project(self, x: Tensor) -> Tensor:
-        return self._at(torch.minimum(torch.maximum(x - self.centers, -self.eps), self.eps))
+        return x.clamp(self.lowest, self.highest)
 
     def sample(self, random: Streams) -> Tensor:
-        low = torch.maximum(self.centers - self.eps, self.low)
-        high = torch.minimum(self.centers + self.eps, self.high)
-        return self.project(low + (high - low) * random.uniform(self.shape, low.dtype))
+        uniform = random.uniform(self.shape, self.lowest.dtype)
+        return self.project(self.lowest + (self.highest - self.lowest) * uniform)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Self:
+        moved = super().to(device, dtype)
+        moved._set_corners()
+        return moved
 
 
 class L2Ball(_Ball):

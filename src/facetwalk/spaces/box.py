@@ -65,7 +65,7 @@ class Box(Space):
         return (self.high - self.low) / 2
 
     def project(self, x: Tensor) -> Tensor:
-        return torch.minimum(torch.maximum(x, self.low), self.high)
+        return x.clamp(self.low, self.high)
 
     def sample(self, random: Streams) -> Tensor:
         uniform = random.uniform(self.shape, self.low.dtype)

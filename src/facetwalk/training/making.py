@@ -68,12 +68,13 @@ def make(
         checkpoint.remove()
     if record_file.exists() and weights_file.exists():
         return _finished(record_file, asked)
-    with fast_convolutions(device), progress_report(progress, recipe.name) as report:
+    with repeatable_convolutions(), progress_report(progress, recipe.name) as report:
         trained = train(recipe, *_on(device, seen), checkpoint=checkpoint, report=report)
     record = {
         "training": asked,
         "test": measure(trained.net, *_on(device, test), recipe.radius, budget, progress),
         "history": trained.history,
+        "weights_digest": digest(trained.net.state_dict().values()),
         "seconds": round(trained.seconds, 3),
         "command": command,
         "torch": torch.__version__,
@@ -117,14 +118,15 @@ def _finished(record_file: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def fast_convolutions(device: str) -> Iterator[None]:
-    """Lets cuDNN try its algorithms, which pays where all batches but the last are alike."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = device == "cuda"
+def repeatable_convolutions() -> Iterator[None]:
+    """Lets cuDNN take only algorithms that give the same result each time, and always the same."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.benchmark, cudnn.deterministic
+    cudnn.benchmark, cudnn.deterministic = False, True
     try:
         yield
     finally:
-        torch.backends.cudnn.benchmark = before
+        cudnn.benchmark, cudnn.deterministic = before
 
 
 def _saved(net: nn.Module) -> bytes:

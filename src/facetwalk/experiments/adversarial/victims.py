@@ -60,6 +60,7 @@ def find_victims(
     for network in data.networks:
         try:
             model = network.load(nets).to(device).requires_grad_(False)
+            model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         except (InputError, MissingExtraError) as error:
             missing.append(f"{network.name} is left out: {error}.")
             continue

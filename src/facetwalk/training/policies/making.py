@@ -15,7 +15,7 @@ from facetwalk.control import play
 from facetwalk.control.environments import procgen
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
-from facetwalk.training.making import fast_convolutions, machine
+from facetwalk.training.making import machine, repeatable_convolutions
 from facetwalk.training.policies.recipe import PolicyRecipe
 from facetwalk.types import InputError
 from facetwalk.writing import make_folder, write_whole
@@ -69,7 +69,7 @@ def make_policy(
     if known is not None and known["steps"] >= recipe.steps:
         return known
     world = games(recipe.game, recipe.envs, recipe.levels, recipe.seed)
-    with fast_convolutions(device), progress_report(progress, recipe.game) as report:
+    with repeatable_convolutions(), progress_report(progress, recipe.game) as report:
         trained = train_policy(
             recipe, world, device=device, minutes=minutes, checkpoint=checkpoint, report=report
         )
