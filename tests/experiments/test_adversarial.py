@@ -50,12 +50,13 @@ def test_killed_and_run_again_it_goes_on_and_gives_the_same_table(finished, tmp_
     shutil.copytree(finished, out)
     whole = (out / "records.jsonl").read_bytes()
     expected = {name: (out / name).read_bytes() for name in ("table.md", "comment.md")}
-    keep = whole.splitlines(keepends=True)
-    (out / "records.jsonl").write_bytes(b"".join(keep[:13]) + keep[13][:40])
+    attacks, costs = whole.splitlines()[:16], whole.splitlines()[16:]  # costs never come out alike
+    kept = [*costs, *attacks[:11]]
+    (out / "records.jsonl").write_bytes(b"\n".join([*kept, attacks[11][:40]]))
     for name in (*expected, "figure.png", "left_out.json"):
         (out / name).unlink()
     reproduce(ADVERSARIAL, plan(QUICK), out)
-    assert (out / "records.jsonl").read_bytes().splitlines()[:13] == whole.splitlines()[:13]
+    assert (out / "records.jsonl").read_bytes().splitlines()[:13] == kept
     for name, content in expected.items():
         assert (out / name).read_bytes() == content
     assert (out / "figure.png").exists()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from facetwalk.experiments.adversarial.attacks import (
     ATTACKS,
@@ -66,21 +67,25 @@ class Request:
 
 
 def plan(request: Request) -> Plan:
-    """Find what is there, and say what is not.
+    """Find what is there, and say what is not. Costs come last, once for each architecture.
 
-    >>> [cell.about["attack"] for cell in plan(Request(quick=True)).cells[2:4]]
+    >>> [cell.about["attack"] for cell in plan(Request(quick=True)).cells[:2]]
     ['FGSM', 'PGD (paper)']
     """
     chosen = [DATA_SETS[name] for name in request.only or DATA_SETS]
     cells: list[Cell] = []
     left_out: list[str] = []
+    one_of_each: dict[Any, Victim] = {}
     for data in [STAND_IN] if request.quick else chosen:
         victims, missing = find_victims(
             data, request.data, request.nets, request.images, request.device
         )
         left_out += missing
         for victim in victims:
-            cells += _cells(victim, request)
+            cells += _attacks(victim, request)
+            one_of_each.setdefault(_architecture(victim), victim)
+    for victim in one_of_each.values():
+        cells += _costs(victim, request)
     if request.quick:
         left_out.append(_QUICK_NOTE)
     elif not is_installed():
@@ -94,22 +99,17 @@ def plan(request: Request) -> Plan:
     return Plan(settings, cells, left_out)
 
 
-def _cells(victim: Victim, request: Request) -> Iterator[Cell]:
+def _attacks(victim: Victim, request: Request) -> Iterator[Cell]:
     made_from = victim.made_from
     budget = request.budget or (_QUICK_BUDGET if request.quick else usual_budget(victim.data))
-    about = {"data": victim.data.name, "model": victim.network.name}
 
     def attack(name: str, targeted: bool, seed: int, run: Callable[[], Found]) -> Cell:
         return Cell(
-            {"kind": "attack", **about, "attack": name, "targeted": targeted, "seed": seed},
+            {"kind": "attack", **_name(victim), "attack": name, "targeted": targeted, "seed": seed},
             made_from,
             lambda: record_of(victim, run(), targeted),
         )
 
-    most_steps = FEWEST_STEPS if request.quick else MOST_STEPS
-    for batch in BATCHES:
-        measure = partial(measure_cost, victim, batch, most_steps)
-        yield Cell({"kind": "cost", **about, "batch": batch}, made_from, measure)
     for seed in range(1 if request.quick else request.seeds):
         for targeted in (False, True):
             for known in ATTACKS:
@@ -117,3 +117,19 @@ def _cells(victim: Victim, request: Request) -> Iterator[Cell]:
                 yield attack(known.name, targeted, seed, run)
         if is_installed() and not request.quick:
             yield attack(AUTOATTACK, False, seed, partial(run_autoattack, victim, seed))
+
+
+def _costs(victim: Victim, request: Request) -> Iterator[Cell]:
+    most_steps = FEWEST_STEPS if request.quick else MOST_STEPS
+    for batch in BATCHES:
+        measure = partial(measure_cost, victim, batch, most_steps)
+        yield Cell({"kind": "cost", **_name(victim), "batch": batch}, victim.made_from, measure)
+
+
+def _name(victim: Victim) -> dict[str, str]:
+    return {"data": victim.data.name, "model": victim.network.name}
+
+
+def _architecture(victim: Victim) -> Any:
+    """What networks whose steps cost the same have in common."""
+    return str(victim.model), str(victim.network.gates), victim.images.shape
