@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Protocol
+from weakref import WeakMethod
 
 import torch
 from torch import Tensor, nn
@@ -65,7 +66,8 @@ class Replay:
         self.state = map_tensors(Tensor.clone, state)
         self.best_x, self.best = rows.best_x.clone(), rows.best.clone()
         self.rows = replace(rows, best_x=self.best_x, best=self.best)
-        self.recorder = recorder or partial(OnGpu, pool=torch.cuda.graph_pool_handle())
+        self.recorder = recorder
+        self.record = recorder or partial(OnGpu, pool=torch.cuda.graph_pool_handle())
         self.made_of = signature(task.model)
         self.form, self.tensors = _form(self.task, self.state)
         self.numbers: dict[Kind, list[Tensor]] = {}
@@ -100,6 +102,9 @@ class Replay:
     def keep(self, active: Tensor) -> None:
         """Go on with some of the rows; what was recorded is of no use then."""
         task, state = self.task.select(active), keep_rows(self.state, active)
+        self.recordings.clear()
+        if self.best.is_cuda:
+            torch.cuda.empty_cache()  # none can be had from there while another one is recorded
         self.__init__(self.solver, task, state, keep_rows(self.rows, active), self.recorder)
 
     def step(self, t: int) -> None:
@@ -127,7 +132,14 @@ class Replay:
             torch.tensor(number, dtype=torch.float64, device=device) for number in numbers
         ]
         changing = [*_tensors(self.state), self.best_x, self.best, *self.numbers[kind]]
-        return self.recorder(lambda: self._body(kind), changing)
+        body = WeakMethod(self._body)  # not to be kept alive, and its memory, by what it records
+
+        def work() -> None:
+            method = body()
+            assert method is not None
+            method(kind)
+
+        return self.record(work, changing)
 
     def _body(self, kind: Kind) -> None:
         self.passes.set(self.counted)  # an earlier attempt at this step may have failed
