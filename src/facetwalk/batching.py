@@ -64,6 +64,18 @@ def per_row(values: Tensor, like: Tensor) -> Tensor:
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
+def laid_out_like(model: Tensor, x: Tensor) -> Tensor:
+    """`x` with its channels last in memory where `model` has them so: the two meet in many passes.
+
+    >>> last = torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    >>> laid_out_like(last, torch.zeros(6, 3, 4, 4)).stride()
+    (48, 1, 12, 3)
+    """
+    if model.ndim == 4 and model.is_contiguous(memory_format=torch.channels_last):
+        return x.contiguous(memory_format=torch.channels_last)
+    return x
+
+
 def row_norm(x: Tensor) -> Tensor:
     """The L2 norm of each row of `(B, ...)`, shape `(B,)`."""
     return torch.linalg.vector_norm(x.flatten(1), dim=1)

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import facetwalk as fw
 from facetwalk import normals
@@ -197,3 +197,19 @@ class TestNorms:
             alone = fw.maximize(one, solver=solver, stop_at=threshold[row], seed=b)
             torch.testing.assert_close(alone.x[0], together.x[b], rtol=1e-8, atol=1e-9)
             assert alone.evaluations.probe.item() == together.evaluations.probe[b].item()
+
+
+def test_they_lie_in_memory_as_the_activations_do():
+    net = nn.Sequential(nn.Conv2d(2, 5, 3), nn.ReLU(), nn.Flatten(), nn.Linear(180, 3)).eval()
+    space = fw.LinfBall(torch.rand(2, 2, 8, 8), eps=0.1)
+    strides = []
+
+    class Spy(ActivationDescent):
+        def move(self, task, state, *numbers):
+            strides.append(state.norms[0].stride())
+            return super().move(task, state, *numbers)
+
+    for form in (torch.contiguous_format, torch.channels_last):
+        problem = fw.Problem(net.to(memory_format=form), Output(0), space)
+        fw.maximize(problem, solver=Spy(steps=1))
+    assert strides == [(180, 36, 6, 1), (180, 1, 30, 5)]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from facetwalk import normals
+from facetwalk.batching import laid_out_like
 from facetwalk.gradients import leaking_outputs
 from facetwalk.normals import NormalsMethod
 from facetwalk.sites import pattern_of
@@ -92,7 +93,8 @@ class ActivationDescent(Sign):
             sites, affine = task.sites(x)
         leaders, x = task.leaders(), x[:: task.mates]
         sites = sites.on(leaders.model)
-        gates = pattern_of(sites, sites.pre_activations(x)[1]).gates(x.dtype)
+        seen = sites.pre_activations(x)[1]
+        gates = pattern_of(sites, seen).gates(x.dtype)
         scale = leaders.space.scale
         if normals.resolve(self.normals, x[0].numel()) == "exact":
             probes = x[0].numel()
@@ -103,4 +105,5 @@ class ActivationDescent(Sign):
             norms = normals.probed(sites, x, gates, random, self.probes, affine, scale)
         task.passes.probe += -(-probes // task.mates)
         smallest = torch.finfo(x.dtype).tiny
-        return [norm.clamp_min_(smallest).repeat_interleave(task.mates, 0) for norm in norms]
+        everyone = [norm.clamp_min_(smallest).repeat_interleave(task.mates, 0) for norm in norms]
+        return [laid_out_like(h, norm) for h, norm in zip(seen, everyone, strict=True)]

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.experiments.adversarial.measuring import Found
-from facetwalk.experiments.adversarial.victims import BATCH, Victim
+from facetwalk.experiments.adversarial.victims import Victim
 from facetwalk.models import untouched_random_state
 
+_BATCH = 1000
+"""It attacks one batch after the other, and small ones take as long as large ones on a GPU."""
 NOT_INSTALLED = "AutoAttack is left out: pyautoattack is not installed."
 
 
@@ -31,7 +33,7 @@ def run_autoattack(victim: Victim, seed: int) -> Found:
         attack = AutoAttack(
             counted, norm="Linf", eps=victim.data.eps, device=str(device), seed=seed
         )
-        x, _ = attack.run_standard_evaluation(victim.images, victim.labels, batch_size=BATCH)
+        x, _ = attack.run_standard_evaluation(victim.images, victim.labels, batch_size=_BATCH)
     seconds = time.perf_counter() - began
     spent = torch.full((count,), counted.backward_rows / count, dtype=torch.float64)
     forwards = torch.full_like(spent, counted.forward_rows / count)
