@@ -17,7 +17,7 @@ from facetwalk.digests import digest
 from facetwalk.solvers import ActivationDescent, Recombination, Sign
 from facetwalk.training import recipe_of, train
 from facetwalk.training.making import repeatable_convolutions
-from facetwalk.zoo import StackedNetworks, random_network
+from facetwalk.zoo import StackedNetworks, random_network, uniform_network
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -202,3 +202,16 @@ def test_a_training_gives_the_same_weights_again():
             return list(train(recipe, images, labels).net.state_dict().values())
 
     assert digest(weights()) == digest(weights())
+
+
+@pytest.mark.parametrize("engine", ["boxes", "milp"])
+def test_a_maximum_is_proven_as_on_a_cpu(engine):
+    pytest.importorskip("highspy", reason="highspy is not installed")
+    net, space = uniform_network((4, 14, 10, 1), 0), fw.Box(-1, 1, shape=(4,))
+    proofs = [
+        fw.exact.maximize(net.to(device), space, fw.objectives.Output(0), gap=1e-3, engine=engine)
+        for device in ("cpu", "cuda")
+    ]
+    assert all(proof.proven for proof in proofs)
+    assert proofs[1].x.is_cuda
+    assert abs(proofs[0].value - proofs[1].value) <= 1e-3

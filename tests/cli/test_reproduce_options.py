@@ -29,6 +29,7 @@ ASKED = {
     "rl": [{}, {"envs": ("Ant-v5", "Hopper-v5"), "algos": ("td3", "ddpg"), "steps": 200}],
     "policies": [
         {"nets": Path("nets"), "episodes": 7, "parallel": 3, "budget": 20, "only": ("Jumper",)},
+        {"nets": Path("nets"), "attacks": ("none", "FGSM")},
         {"quick": True},
     ],
 }

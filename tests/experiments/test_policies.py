@@ -36,6 +36,8 @@ def test_every_attack_meets_every_policy_that_is_there(tmp_path):
     pytest.importorskip("procgen", reason="procgen is not installed")
     found = plan(Request(quick=True))
     assert [cell.about["attack"] for cell in found.cells] == ["none", "FGSM"]
+    alone = plan(Request(quick=True, attacks=["FGSM"]))
+    assert [cell.about["attack"] for cell in alone.cells] == ["FGSM"]
     nothing = plan(Request(tmp_path, only=["Jumper"]))
     assert not nothing.cells
     assert len(nothing.left_out) == 2
@@ -56,3 +58,5 @@ def test_what_cannot_be_run_is_said_in_words():
         Request(quick=True, budget=3)
     with pytest.raises(InputError, match="there is no game 'Chess': choose of FruitBot, Jumper"):
         Request(quick=True, only=["Chess"])
+    with pytest.raises(InputError, match="there is no attack 'CW': choose of none, FGSM, PGD"):
+        Request(quick=True, attacks=["CW"])

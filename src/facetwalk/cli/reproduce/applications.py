@@ -22,7 +22,7 @@ def adversarial(
     nets: Nets = None,
     device: attack_options.Device = "cpu",
     images: Annotated[
-        int | None, typer.Option(min=1, help="How many of each data set; 1000 or 200.")
+        int | None, typer.Option(min=1, help="How many of each data set; 1000, 200 or 250.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often each attack runs.")] = 3,
     budget: Annotated[
@@ -96,6 +96,9 @@ def policies(
     parallel: Annotated[int, typer.Option(min=1, help="Games at a time.")] = 50,
     budget: Annotated[int, typer.Option(help="Gradients of each attack at each step.")] = 200,
     only: Annotated[list[str] | None, typer.Option(help="A game; may be repeated.")] = None,
+    attack: Annotated[
+        list[str] | None, typer.Option(help="none, FGSM, PGD, ADR-GD or ours; may be repeated.")
+    ] = None,
     frames: Annotated[
         bool, typer.Option("--frames", help="Also draw frames of an attacked game.")
     ] = False,
@@ -111,7 +114,7 @@ def policies(
     def ask() -> policies_experiment.Request:
         check_device(device)
         return policies_experiment.Request(
-            nets, episodes, parallel, device, budget, tuple(only or ()), quick
+            nets, episodes, parallel, device, budget, tuple(only or ()), tuple(attack or ()), quick
         )
 
     run_experiment(

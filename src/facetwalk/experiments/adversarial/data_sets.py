@@ -94,7 +94,7 @@ DATA_SETS = {
             2 / 255,
             "2/255",
             "imagenet",
-            200,
+            250,
             networks.IMAGENET,
             _photographs,
         ),

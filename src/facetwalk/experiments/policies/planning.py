@@ -70,6 +70,8 @@ class Request:
     """Gradients of each attack at each step; by default those of the paper's ADR-GD."""
     only: Sequence[str] = ()
     """Names of games; all without."""
+    attacks: Sequence[str] = ()
+    """Names of attacks, or `none`; all without. Others may be added to a folder later."""
     quick: bool = False
     """A network with random weights, one game without attack and one with FGSM."""
 
@@ -79,6 +81,10 @@ class Request:
         for game in self.only:
             if game not in GAMES:
                 raise InputError(f"there is no game {game!r}: choose of {', '.join(GAMES)}")
+        for attack in self.attacks:
+            if attack not in (NONE, *ATTACKS):
+                known = ", ".join((NONE, *ATTACKS))
+                raise InputError(f"there is no attack {attack!r}: choose of {known}")
         if self.nets is None and not self.quick:
             raise InputError("say where the policies lie, or take the quick form")
 
@@ -95,6 +101,8 @@ def plan(request: Request) -> Plan:
         names = ["FGSM"] if request.quick else list(ATTACKS)
         attacks += [(name, eps) for eps in (EPS[:1] if request.quick else EPS) for name in names]
         for name, eps in attacks:
+            if request.attacks and name not in request.attacks:
+                continue
             about = {"game": game, "training": trained, "attack": name, "eps": eps}
             run = partial(measure, policy, game, name, eps, episodes, parallel, request.budget)
             cells.append(Cell(about, made_from, run))
@@ -102,7 +110,6 @@ def plan(request: Request) -> Plan:
         "episodes": episodes,
         "parallel": parallel,
         "budget": request.budget,
-        "device": request.device,
         "quick": request.quick,
     }
     return Plan(settings, cells, left_out)
@@ -146,5 +153,6 @@ def measure(
         "half_width": played.half_width if episodes > 1 else None,
         "flipped": played.flipped,
         "seconds_per_step": played.seconds_per_step,
+        "device": str(next(policy.parameters()).device),
     }
     return record
