@@ -148,6 +148,30 @@ def test_what_is_recorded_serves_later_generations(recordings):
     assert len(recordings) == 2
 
 
+@every_solver
+def test_recordings_serve_later_calls(recordings, solver):
+    case, kept = problem(), fw.Recordings()
+    fw.maximize(case, solver=solver, seed=1, recordings=kept)
+    recordings.clear()
+    plain = fw.maximize(case, trace=True, callback=lambda step: None, solver=solver, seed=3)
+    again = fw.maximize(case, trace=True, solver=solver, seed=3, recordings=kept)
+    assert_same(plain, again)
+    assert not recordings
+
+
+def test_recordings_see_other_weights_and_another_precision():
+    case, kept = image_problem(), fw.Recordings()
+    single = fw.Problem(case.model.float(), case.objective, case.space)
+    for precision in ("full", "tf32", "full"):
+        with torch.no_grad():
+            for weight in single.model.parameters():
+                weight.mul_(1.1)
+        options = {"solver": Sign(steps=20), "precision": precision}
+        plain = fw.maximize(single, callback=lambda step: None, **options)
+        again = fw.maximize(single, recordings=kept, **options)
+        torch.testing.assert_close(again.value, plain.value, rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_the_loop_does_not_wait_for_the_device(recordings, monkeypatch):
     """Once the first round is recorded, the host runs ahead to the end of each round."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from facetwalk.batching import keep_rows
 from facetwalk.record import Record, Rows
 from facetwalk.recordings import Recordings
-from facetwalk.replay import Replay, can_replay
+from facetwalk.replay import Replay, can_replay, is_worth_recording
 from facetwalk.solvers import Method, Solver, Task
 
 _CHECK_EVERY = 5
@@ -175,7 +175,7 @@ class _Chunk:
     def _runner(self, solver: Solver, task: Task, state: Any) -> _Eager | Replay:
         if self.watch.callbacks:
             return _Eager(solver, task, state, self.rows)
-        if self.recordings is not None and self.recordings.serve(solver, state.x):
+        if self.recordings is not None and is_worth_recording(solver):
             return self.recordings.replay(solver, task, state, self.rows)
         if not can_replay(solver, state.x):
             return _Eager(solver, task, state, self.rows)

@@ -71,8 +71,8 @@ def maximize(
         callback: sees each `Step`; returns True to stop the work.
         trace: whether to record the best value so far.
         progress: whether to show a progress bar (plain lines where there is no terminal).
-        recordings: for many calls with one small model on a CPU: steps that earlier calls have
-            recorded are replayed.
+        recordings: for many calls with one model, a small one on a CPU or any on a GPU: steps
+            that earlier calls have recorded are replayed.
 
     >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)).eval()
     >>> for weight in net.parameters():
@@ -125,7 +125,7 @@ def maximize(
                     ) from error
         value = _evaluate_anew(home, record, rows)
         if own is not None and not home.low_precision:
-            own.check(record.value, value)
+            own.check(record.value, value, rounded=record.exactly is not None)
     return Result(
         x=record.x,
         value=value,

@@ -1,4 +1,4 @@
-"""What calls with one model leave to each other: recorded steps, on a CPU as well."""
+"""What calls with one model leave to each other: recorded steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from facetwalk.replay import Replay, is_worth_recording, signature
+from facetwalk.replay import Replay, signature
 from facetwalk.sites import Sites
 from facetwalk.solvers import Solver, Task
 from facetwalk.tape import Tape, compiled
@@ -20,18 +20,20 @@ from facetwalk.tape import Tape, compiled
 _KEPT = 8
 """Recordings of rounds of different sizes or solvers; the one that was not used longest goes."""
 _CLOSE = {"rtol": 1e-3, "atol": 1e-4, "equal_nan": True}
+_ROUGHLY = {"rtol": 3e-2, "atol": 3e-2, "equal_nan": True}
+"""As near as values with rounded products come to those without."""
 
 
 class Recordings:
-    """Recorded steps, for many calls of `maximize` with one model, as small as a critic is.
+    """Recorded steps, for many calls of `maximize` with one model.
 
-    The first step of each kind is noted while it is taken, and the second checks what was noted.
-    From then on, also in later calls with as many problems, steps are replayed, in a fraction of
-    the time. Weights may change from call to call, what the model does may not. Steps of a model
-    that looks at values to decide what to do are taken as they are, and so are those of large
-    batches.
+    On a CPU the first step of each kind is noted while it is taken, and the second checks what was
+    noted; on a GPU the second is recorded. From then on, also in later calls with as many
+    problems, steps are replayed: on a CPU, for models as small as a critic, in a fraction of the
+    time. Weights may change from call to call, what the model does may not. Steps of a model that
+    looks at values to decide what to do are taken as they are.
 
-    `compile` has the steps compiled, which takes seconds once and needs a C++ compiler.
+    `compile` has the steps on a CPU compiled, which takes seconds once and needs a C++ compiler.
 
     >>> import facetwalk as fw
     >>> net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1)).eval()
@@ -64,21 +66,21 @@ class Recordings:
             if free:
                 self._lock.release()
 
-    def check(self, claimed: Tensor, value: Tensor) -> None:
-        """Forget everything where replayed steps claim values that the model does not have."""
-        if not torch.allclose(claimed, value, **_CLOSE):
-            self._replays.clear()
+    def check(self, claimed: Tensor, value: Tensor, rounded: bool) -> None:
+        """Forget everything where replayed steps claim values that the model does not have.
 
-    def serve(self, solver: Solver, x: Tensor) -> bool:
-        """Whether steps of `solver` from `x` are worth recording."""
-        return is_worth_recording(solver) and x.device.type == "cpu"
+        `rounded` is whether they round products, which the values do not.
+        """
+        if not torch.allclose(claimed, value, **(_ROUGHLY if rounded else _CLOSE)):
+            self._replays.clear()
 
     def replay(self, solver: Solver, task: Task, state: Any, rows: Any) -> Replay:
         """What takes the steps of a round."""
         served = (each for each in self._replays if each.load(solver, task, state, rows))
         replay = next(served, None)
         if replay is None:
-            replay = Replay(solver, task, state, rows, partial(_OnTape, self.compile))
+            recorder = None if state.x.is_cuda else partial(_OnTape, self.compile)
+            replay = Replay(solver, task, state, rows, recorder)
         others = [each for each in self._replays if each is not replay]
         self._replays = [replay, *others[: _KEPT - 1]]
         return replay

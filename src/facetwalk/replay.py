@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from facetwalk.batching import keep_rows, map_tensors, per_row
 from facetwalk.models import PerProblemModel
+from facetwalk.precision import rounds_products
 from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
 
 _WORTH_RECORDING = 10
@@ -265,7 +266,8 @@ def _form(task: Task, state: Any) -> tuple[Any, list[Tensor]]:
     tensors = _tensors([task, state])
     shapes = [(tensor.shape, tensor.dtype) for tensor in tensors]
     kinds = [_without_values(task.objective), _without_values(task.space)]
-    return (shapes, kinds, task.mates, task.low_precision), tensors
+    precision = task.low_precision, rounds_products(state.x)
+    return (shapes, kinds, task.mates, precision), tensors
 
 
 def _without_values(tree: Any) -> str:

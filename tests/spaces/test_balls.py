@@ -35,6 +35,16 @@ def test_image_shaped_points_project_as_flat_ones(ball):
     torch.testing.assert_close(image.sample(streams).flatten(1), flat.sample(streams))
 
 
+def test_a_cube_is_as_exact_as_its_precision():
+    centers = torch.rand(3, 5, generator=torch.Generator().manual_seed(0))
+    ball = LinfBall(centers, 0.1, bounds=(0, 1)).to(torch.device("cpu"), torch.float64)
+    highest = (centers.double() + ball.eps).clamp_max(1)
+    assert torch.equal(ball.project(torch.full((3, 5), torch.inf, dtype=torch.float64)), highest)
+    inside = centers.double() + 0.3 * ball.eps
+    inside = torch.where(inside > 1, centers.double(), inside)
+    assert torch.equal(ball.project(inside), inside)
+
+
 @pytest.mark.parametrize("ball", [LinfBall, L2Ball, L1Ball])
 def test_a_ball_of_radius_zero_is_its_centre(ball):
     centers = torch.tensor([[0.3, -4.0], [1e4, 0.0]])

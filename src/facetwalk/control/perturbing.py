@@ -13,6 +13,7 @@ from facetwalk.control.policies import LEVELS, as_seen, logits_of
 from facetwalk.maximize import maximize
 from facetwalk.objectives import CrossEntropy, TargetedCrossEntropy
 from facetwalk.problem import Problem
+from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds, LinfBall
 from facetwalk.types import InputError, NotAffineWarning
@@ -50,6 +51,7 @@ def perturbed(
     bounds: Bounds | None = None,
     aim: Aim = "away",
     seed: int = 0,
+    recordings: Recordings | None = None,
 ) -> Perturbed:
     """Look within `eps` of observations for those at which a policy acts otherwise.
 
@@ -66,6 +68,7 @@ def perturbed(
         bounds: of every entry; by default 0 and 1 for bytes, and none for floats.
         aim: `"away"` from the policy's own action, or towards the `"worst"`.
         seed: observation b uses `seed + b`.
+        recordings: for many calls with one policy: see `facetwalk.maximize`.
 
     >>> policy = torch.nn.Linear(2, 2).eval()
     >>> _ = policy.weight.data.copy_(torch.eye(2)), policy.bias.data.zero_()
@@ -90,6 +93,7 @@ def perturbed(
             Problem(logits, objective, LinfBall(x, eps, bounds=bounds)),
             solver=solver or Auto(evaluations=BUDGET),
             seed=seed,
+            recordings=recordings,
         )
     with torch.no_grad():
         actions = logits(result.x.clone()).argmax(1)

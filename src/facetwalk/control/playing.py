@@ -15,6 +15,7 @@ from torch import Tensor
 from facetwalk.control.environments import as_stepped
 from facetwalk.control.perturbing import Aim, Perturbed, perturbed
 from facetwalk.control.policies import as_seen, logits_of
+from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
 from facetwalk.types import InputError
@@ -104,6 +105,7 @@ def play(
     thinking = 0.0
     observations = world.begin(seed)
     actions = np.zeros(world.count, dtype=np.int64)
+    recordings = Recordings() if as_seen(observations[:1], logits).is_cuda else None
     while left.any():
         in_play = np.flatnonzero(left)
         seen = observations[in_play]
@@ -112,8 +114,16 @@ def play(
         if attack is None:
             chosen = _greedy(logits, seen)
         else:
-            settings = {"solver": attack, "bounds": bounds, "aim": aim, "seed": seed + decisions}
-            attacked = perturbed(logits, seen, eps, **settings)
+            attacked = perturbed(
+                logits,
+                seen,
+                eps,
+                solver=attack,
+                bounds=bounds,
+                aim=aim,
+                seed=seed + decisions,
+                recordings=recordings,
+            )
             chosen = attacked.actions
             flips += int(attacked.flipped.sum())
         actions[in_play] = chosen.cpu().numpy()
