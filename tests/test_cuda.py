@@ -151,7 +151,8 @@ def test_what_is_recorded_serves_later_generations(recordings):
 @every_solver
 def test_recordings_serve_later_calls(recordings, solver):
     case, kept = problem(), fw.Recordings()
-    fw.maximize(case, solver=solver, seed=1, recordings=kept)
+    for seed in (1, 2):  # what happens once in a call is recorded in the second
+        fw.maximize(case, solver=solver, seed=seed, recordings=kept)
     recordings.clear()
     plain = fw.maximize(case, trace=True, callback=lambda step: None, solver=solver, seed=3)
     again = fw.maximize(case, trace=True, solver=solver, seed=3, recordings=kept)

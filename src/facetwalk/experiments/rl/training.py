@@ -19,6 +19,8 @@ VARIANTS = (PLAIN, PAPER, OURS)
 """The algorithm as it is; refined as in the paper; refined with a tenth of those gradients."""
 
 _AGENT, _BUFFER = "agent.zip", "buffer.pkl"
+_JUDGED_FROM = 10_000
+"""The seed of evaluations for run 0: no training has it."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,28 @@ class Run:
 
 def train(run: Run, folder: Path) -> Mapping[str, Any]:
     """The learning curve: steps, and mean returns without noise or refinement."""
+    torch.set_num_threads(1)
+    known = RunFolder(folder / run.name, asdict(run), "evaluations.jsonl", dict)
+    if run.steps not in _curve(known)[0]:
+        _learn(run, known)
+    steps, means = _curve(known)
+    return {"steps": steps, "means": means}
+
+
+def _learn(run: Run, known: RunFolder[dict[str, Any]]) -> None:
     try:
         from stable_baselines3.common.evaluation import evaluate_policy
     except ImportError as error:
         raise MissingExtraError("training agents", "control") from error
-    torch.set_num_threads(1)
-    known = RunFolder(folder / run.name, asdict(run), "evaluations.jsonl", dict)
-    evaluated, _ = _curve(known)
-    agent = None if run.steps in evaluated else _agent(run, known.folder)
-    while agent is not None and agent.num_timesteps < run.steps:
+    agent, judge = _agent(run, known.folder), _env(run.env, 0, run.episodes)
+    while agent.num_timesteps < run.steps:
         agent.learn(run.every, reset_num_timesteps=False)
-        judge = _env(run.env, 10_000 + run.seed, run.episodes)
+        judge.seed(_JUDGED_FROM + run.seed)  # the same episodes each time
         returns, _ = evaluate_policy(
             agent, judge, run.episodes, return_episode_rewards=True, warn=False
         )
         known.add([{"step": agent.num_timesteps, "mean": float(np.mean(returns))}])
         _save(agent, known.folder)
-    steps, means = _curve(known)
-    return {"steps": steps, "means": means}
 
 
 def _curve(known: RunFolder[dict[str, Any]]) -> tuple[list[int], list[float]]:
