@@ -96,3 +96,14 @@ def test_what_cannot_be_run_is_said_in_words():
         Request(algos=["ppo"])
     with pytest.raises(InputError, match="steps must be a multiple of 20; it is 30"):
         Request(steps=30)
+
+
+def test_refined_runs_are_set_beside_plain_ones_with_the_same_seed():
+    plain = [record("plain", seed, [1.0, 3.0]) for seed in range(4)]
+    refined = [record("ours", seed, [2.0, 3.0]) for seed in range(3)]
+    worse = [record("ours", 3, [0.0, 3.0]), record("ours", 4, [9.0, 9.0])]
+    sentence = RL.comment([*plain, *refined, *worse])[-1]
+    assert sentence == (
+        "ours: the mean return is higher than that of the plain run with the same seed in 3 of 4 "
+        "pairs (sign test, two-sided: p = 0.62)."
+    )
