@@ -115,7 +115,7 @@ def _attacks(victim: Victim, request: Request) -> Iterator[Cell]:
             for known in ATTACKS:
                 run = partial(run_attack, victim, known, targeted, budget, seed)
                 yield attack(known.name, targeted, seed, run)
-        if is_installed() and not request.quick:
+        if seed == 0 and is_installed() and not request.quick:
             yield attack(AUTOATTACK, False, seed, partial(run_autoattack, victim, seed))
 
 

@@ -18,8 +18,8 @@ ABOUT = (
     "J: the paper's objective at that point, the cross-entropy of the label (targeted: minus that "
     "of the target), mean over images. Every attack moves in the same set, pixels in [0, 1] and "
     "within eps of the image, and has the same number of gradients an image; FGSM needs one, "
-    "AutoAttack takes what it wants and stops at success. What is added to gradients are probes, "
-    "forward passes that measure normals.",
+    "AutoAttack takes what it wants, stops at success and has one seed. What is added to gradients "
+    "are probes, forward passes that measure normals.",
 )
 
 _ATTACKS = ("attack", "success", "J", "targeted", "J", "gradients")
