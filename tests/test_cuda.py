@@ -240,3 +240,16 @@ def test_a_maximum_is_proven_as_on_a_cpu(engine):
     assert all(proof.proven for proof in proofs)
     assert proofs[1].x.is_cuda
     assert abs(proofs[0].value - proofs[1].value) <= 1e-3
+
+
+def test_optimised_slopes_bound_as_on_a_cpu():
+    pytest.importorskip("highspy", reason="highspy is not installed")
+    net, space = uniform_network((20, 30, 20, 1), 0), fw.Box(-0.1, 0.1, shape=(20,))
+    options = {"engine": "milp", "threshold": 11.0}  # plain slopes give 12.98, the maximum is 3.31
+    proofs = [
+        fw.exact.maximize(net.to(device), space, fw.objectives.Output(0), **options)
+        for device in ("cpu", "cuda")
+    ]
+    assert [proof.nodes for proof in proofs] == [0, 0]
+    assert all(3.31 < proof.bound <= 11.0 for proof in proofs)
+    assert proofs[0].bound == pytest.approx(proofs[1].bound, abs=1e-6)

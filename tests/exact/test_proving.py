@@ -10,6 +10,9 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk import exact
+from facetwalk.exact import proving
+from facetwalk.exact.backward_bounds import backward_bounds
+from facetwalk.exact.graph import Graph
 from facetwalk.objectives import Linear, Margin, Output, TargetedMargin
 from facetwalk.zoo import MODEL_A, notebook_network, uniform_network
 
@@ -135,6 +138,33 @@ def test_a_threshold_ends_the_search_early():
     above = exact.maximize(net, box(6), Output(0), threshold=whole.bound + 20, engine="boxes")
     assert whole.bound <= above.bound <= whole.bound + 20
     assert above.nodes < whole.nodes
+
+
+def test_optimised_slopes_leave_the_proven_maximum_as_it_is():
+    net = network(4, 20, 12, 3, seed=5)
+    proofs = [
+        exact.maximize(net, box(4), Margin(torch.tensor([0])), gap=1e-3, engine=engine)
+        for engine in ENGINES
+    ]
+    assert all(proof.proven for proof in proofs)
+    assert proofs[0].value == pytest.approx(proofs[1].value, abs=1e-3)
+
+
+@pytest.mark.parametrize("less", [1.0, 1.7], ids=["of the goals", "of the neurons too"])
+def test_optimised_slopes_settle_a_threshold_without_a_program(monkeypatch, less):
+    net, space = network(20, 30, 20, 1, seed=0), box(20, -0.1, 0.1)
+    graph = Graph.of(net, (20,))
+    plain = backward_bounds(graph, space.low.double()[0], space.high.double()[0])
+
+    def no_program(*_):
+        raise AssertionError("the slopes should have been enough")
+
+    monkeypatch.setattr(proving, "search_milp", no_program)
+    threshold = plain.outputs.item() - less
+    proof = exact.maximize(net, space, Output(0), engine="milp", threshold=threshold)
+    assert plain.unstable > 24
+    assert proof.value < proof.bound <= threshold
+    assert proof.nodes == 0
 
 
 def test_auto_takes_boxes_for_few_inputs_and_a_program_otherwise():

@@ -12,6 +12,9 @@ from facetwalk.exact.proof import Search
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**27}
 """Entries of the largest tensor of a batch of boxes: on a CPU it should stay in the cache."""
+_BYTES_A_NUMBER = 512
+"""Memory of a GPU for each of these, with some dozen such tensors in float64 at a time and what
+their varying sizes leave unused."""
 _OPEN_NUMBERS = 2**27
 """Entries that open boxes may have, a gigabyte in float64."""
 _ROUNDING = 1e-11
@@ -27,7 +30,7 @@ def search_boxes(dense: Dense, low: Tensor, high: Tensor, search: Search) -> Non
     """
     slack = _ROUNDING * dense.largest_terms(torch.maximum(low.abs(), high.abs())).max().item()
     widest = max(len(layer.bias) for layer in dense.layers)
-    size = max(16, _NUMBERS_AT_ONCE[low.device.type] // (widest * dense.inputs))
+    size = max(16, _numbers_at_once(low.device) // (widest * dense.inputs))
     waiting = OpenBoxes(_OPEN_NUMBERS // (2 * dense.inputs + 2))
     goals = len(dense.layers[-1].bias)
     bounds = torch.full((goals,), search.bound, dtype=low.dtype, device=low.device)
@@ -50,6 +53,14 @@ def search_boxes(dense: Dense, low: Tensor, high: Tensor, search: Search) -> Non
             settled = max(settled, search.aim)
             waiting.put(_halves(_cut(kept, planes, search.aim - slack), planes))
         search.note(max(settled, waiting.bound()), nodes)
+
+
+def _numbers_at_once(device: torch.device) -> int:
+    most = _NUMBERS_AT_ONCE[device.type]
+    if device.type == "cpu":
+        return most
+    free, _ = torch.cuda.mem_get_info(device)
+    return min(most, free // _BYTES_A_NUMBER)
 
 
 def _largest(bounds: Tensor) -> float:

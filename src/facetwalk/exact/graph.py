@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,9 @@ from facetwalk.exact.linear_ops import check_affine
 from facetwalk.models import require_eval
 from facetwalk.sites import Sites, discover
 from facetwalk.types import ModelError
+
+Hinge = Callable[[int, Tensor], Tensor]
+"""What a site gives, `(B, width)`, for its number and its pre-activation, `(B, width)`."""
 
 _TOLERANCE = 1e-9
 """By how much rounding may bend an affine map, as a share of its largest value."""
@@ -79,9 +83,9 @@ class Graph:
         with torch.no_grad():
             return self.sites.model(x.clone()).flatten(1)
 
-    def maps(self, x: Tensor, hidden: list[Tensor], last: int = -1) -> list[Tensor]:
-        """Every pre-activation `(B, width)`, then the output, where hinges give `hidden`; up to
-        the site `last`, if that is not -1.
+    def maps(self, x: Tensor, hinge: Hinge, last: int = -1) -> list[Tensor]:
+        """Every pre-activation `(B, width)`, then the output, where the i-th site gives
+        `hinge(i, z)` for its pre-activation; up to the site `last`, if that is not -1.
         """
         seen: list[Tensor] = []
 
@@ -89,7 +93,7 @@ class Graph:
             seen.append(z.flatten(1))
             if i == last:
                 raise _EnoughError
-            return hidden[i].view(z.shape)
+            return hinge(i, seen[-1]).view(z.shape)
 
         try:
             output = self.sites.run(x, replace)
@@ -103,7 +107,7 @@ class Graph:
         """
         leaves = self._zeros(len(rows))
         with torch.enable_grad():
-            target = self.maps(leaves[0], leaves[1:], position)[-1]
+            target = self.maps(leaves[0], _constant(leaves[1:]), position)[-1]
             if not target.requires_grad:
                 gradients = (None,) * len(leaves)
             else:
@@ -124,7 +128,7 @@ class Graph:
     def _check(self) -> None:
         with torch.enable_grad():
             leaves = self._zeros(3)
-            check_affine(self.maps(leaves[0], leaves[1:]))
+            check_affine(self.maps(leaves[0], _constant(leaves[1:])))
         random = torch.Generator().manual_seed(0)
         a, b = (
             [torch.randn(leaf.shape, generator=random).to(leaf) for leaf in leaves]
@@ -132,10 +136,15 @@ class Graph:
         )
         middle = [(left + right) / 2 for left, right in zip(a, b, strict=True)]
         with torch.no_grad():
-            runs = [self.maps(point[0], point[1:]) for point in (a, middle, b)]
+            runs = [self.maps(point[0], _constant(point[1:])) for point in (a, middle, b)]
         for left, between, right in zip(*runs, strict=True):
             scale = torch.stack([left.abs().max(), right.abs().max()]).max()
             if (between - (left + right) / 2).abs().max() > _TOLERANCE * scale:
                 raise ModelError(
                     "between its ReLUs the network is not affine, so nothing can be proven of it"
                 )
+
+
+def _constant(hidden: list[Tensor]) -> Hinge:
+    """Sites that give `hidden`, whatever they get."""
+    return lambda i, _: hidden[i]

@@ -16,6 +16,7 @@ from facetwalk.exact.goals import Goals
 from facetwalk.exact.graph import Graph
 from facetwalk.exact.milp import require_highs, search_milp
 from facetwalk.exact.proof import Proof, Search
+from facetwalk.exact.tightening import tighten_goals, tighten_neurons
 from facetwalk.maximize import maximize as climb
 from facetwalk.objectives import as_objective
 from facetwalk.problem import Problem
@@ -91,11 +92,16 @@ def maximize(
             report=report,
         )
         search.offer(search.x[None])
-        if not search.done and bounds.unstable > _FEW_NEURONS:
+        chosen = _choose(engine, len(low), bounds)
+        many = bounds.unstable > _FEW_NEURONS
+        if not search.done and many and chosen == "milp":
+            bounds = tighten_goals(graph, low, high, bounds, search)
+        if not search.done and many:
             x = _first_point(graph, space, objective, search, seed)
             search.offer(torch.minimum(torch.maximum(x, low), high)[None])
         search.note(search.bound, 0)
-        chosen = _choose(engine, len(low), bounds)
+        if not search.done and many and chosen == "milp":
+            bounds = tighten_neurons(graph, low, high, bounds, search)
         if not search.done:
             dense = Dense.of(graph)
             if chosen == "boxes":
