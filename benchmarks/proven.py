@@ -19,7 +19,6 @@ from facetwalk import exact
 from facetwalk.objectives import Output
 from facetwalk.zoo import MODEL_A, notebook_network, uniform_network
 
-PAGE = "proven"
 GAP = 0.01
 EVALUATIONS = 30_000
 SEEDS = range(3)
@@ -55,7 +54,7 @@ def entry(name: str, net: nn.Module, seconds: float, device: str) -> dict[str, A
     }
 
 
-def save(entries: list[dict[str, Any]], folder: Path) -> None:
+def save(entries: list[dict[str, Any]], name: str, folder: Path) -> None:
     headers = ["network", "value", "bound", "proven", "boxes", "seconds", "boxes a second"]
     headers += [f"reached by search, of {len(SEEDS)} seeds", "worst seed"]
     rows = [
@@ -75,7 +74,7 @@ def save(entries: list[dict[str, Any]], folder: Path) -> None:
     title = f"# Maxima of Model A over [-1, 1]^10, proven to {GAP}"
     note = f"Search: `facetwalk.maximize` with {EVALUATIONS:,} gradients."
     text = f"{title}\n\n{made_by(entries)}\n\n{note}\n\n{markdown(headers, rows)}\n"
-    write(PAGE, text, {"results": entries}, folder)
+    write(name, text, {"results": entries}, folder)
     print(text, flush=True)
 
 
@@ -86,12 +85,13 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    page = options.out / f"{PAGE}.json"
+    file = "proven" if options.device == "cpu" else f"proven_{options.device}"
+    page = options.out / f"{file}.json"
     known = {e["network"]: e for e in earlier([page])} if page.exists() else {}
     for name, make in networks(options.networks).items():
         if not known.get(name, {}).get("proven"):
             known[name] = entry(name, make(), options.seconds, options.device)
-            save(sorted(known.values(), key=lambda e: e["network"]), options.out)
+            save(sorted(known.values(), key=lambda e: e["network"]), file, options.out)
 
 
 if __name__ == "__main__":
