@@ -81,12 +81,49 @@ class OnlyFewRows(nn.Module):
         return x
 
 
-def test_too_many_rows_for_the_memory_are_said_in_words():
+class TestTooManyRowsForTheMemory:
     problem = fw.Problem(OnlyFewRows().eval(), fw.objectives.Output(0), fw.Box(-1, 1, shape=(3,)))
-    with pytest.raises(fw.InputError, match="not enough memory for 20 rows at once: pass a sm"):
-        fw.maximize(problem, solver=QUICK, starts=20)
-    fine = fw.maximize(problem, solver=QUICK, starts=20, batch_size=4)
-    assert fine.value.item() == 1
+
+    def test_they_run_in_parts_and_the_result_is_the_same(self):
+        options = {"solver": QUICK, "starts": 20, "x0": "sample", "trace": True}
+        parts = fw.maximize(self.problem, **options)
+        whole = fw.maximize(self.problem, **options, batch_size=4)
+        assert parts.value.item() == 1
+        assert torch.equal(parts.x, whole.x)
+        assert torch.equal(parts.trace.best, whole.trace.best)
+        assert torch.equal(parts.evaluations.backward, whole.evaluations.backward)
+        assert torch.equal(parts.evaluations.forward, whole.evaluations.forward)
+
+    def test_a_chunk_that_fails_in_the_middle_leaves_nothing_behind(self):
+        class Tires(nn.Module):
+            calls = 0
+
+            def forward(self, x):
+                self.calls += len(x) > 4
+                if len(x) > 4 and self.calls > 5:
+                    raise torch.OutOfMemoryError("CUDA out of memory")
+                return x.sin()
+
+        centers = torch.linspace(-1, 1, 10)[:, None]
+        problem, again = (
+            fw.Problem(net.eval(), fw.objectives.Output(0), fw.LinfBall(centers, 0.5))
+            for net in (Tires(), Tires())
+        )
+        tired = fw.maximize(problem, solver=QUICK, stop_at=0.9)
+        fresh = fw.maximize(again, solver=QUICK, stop_at=0.9, batch_size=4)
+        assert problem.model.calls == 6
+        assert torch.equal(tired.x, fresh.x)
+        assert tired.status == fresh.status
+        assert torch.equal(tired.evaluations.backward, fresh.evaluations.backward)
+
+    def test_a_batch_size_that_is_given_is_kept(self):
+        with pytest.raises(fw.InputError, match="memory for 20 rows at once: pass a smaller batch"):
+            fw.maximize(self.problem, solver=QUICK, starts=20, batch_size=20)
+
+    def test_a_population_is_not_divided(self):
+        solver = fw.solvers.Recombination(population=6, generations=2, first=QUICK, inner=QUICK)
+        with pytest.raises(fw.InputError, match="memory for 6 rows at once: choose a solver with"):
+            fw.maximize(self.problem, solver=solver)
 
 
 class TestSeeds:

@@ -227,6 +227,15 @@ def run_chunk(
     record: Record,
     watch: Watch,
     recordings: Recordings | None = None,
-) -> None:
-    """Run `method` from `rows.best_x` and put what it finds into `record`."""
-    _Chunk(method, task, rows, record, watch, recordings).run()
+) -> bool:
+    """Run `method` from `rows.best_x` and put what it finds into `record`.
+
+    Whether there is enough memory for the rows; if not, `record` is as it was.
+    """
+    before = record.snapshot()
+    try:
+        _Chunk(method, task, rows, record, watch, recordings).run()
+    except torch.OutOfMemoryError:
+        record.restore(before)
+        return False
+    return True

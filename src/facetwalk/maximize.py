@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -29,6 +30,8 @@ from facetwalk.types import InputError, Status
 _TRACE_POINTS = 200
 _MOST_TIMED_ROWS = 1024
 """Rows with which speed is measured."""
+_PARTS = 4
+"""Where memory does not suffice, one part in so many is tried."""
 _HOPE = 3
 """Plan for so many times what seems affordable: the clock ends it."""
 
@@ -64,7 +67,8 @@ def maximize(
         seed: problem b uses `seed + b`, so any problem can be run again alone; or seeds, one for
             each problem, int64 `(B,)`.
         batch_size: the most rows (problems x starts x population) to run at once; by default
-            what memory holds. A population is never divided.
+            what memory holds: where it holds fewer than it seemed, these are run again in parts. A
+            population is never divided.
         stop_at: a number or `(B,)`: a problem whose value reaches it leaves the batch.
         precision: of the search: `"full"`, `"tf32"`, `"bf16"`, or as torch is set. The values in
             the result are always evaluated in full precision.
@@ -101,28 +105,27 @@ def maximize(
         if trace:
             record.follow(_trace_steps(method.steps))
         families = torch.arange(problem.count * starts, device=home.device)
-        chunks = families.split(max(1, rows // method.population))
+        waiting = deque(families.split(max(1, rows // method.population)))
         with progress_report(progress, type(method).__name__) as report:
             watch.report = report if progress else None
-            for number, family in enumerate(chunks):
-                family = family[~record.finished[family // starts]]
-                if watch.cancelled or not len(family):
-                    continue
-                watch.began = time.perf_counter()
-                if seconds is not None:
-                    watch.deadline = began + seconds * (number + 1) / len(chunks)
-                watch.chunk, watch.chunks = number, len(chunks)
-                watch.first_problem = int(family[0]) // starts
-                part = record.part(watch.first_problem, int(family[-1]) // starts)
-                task, at_work = home.rows(method.population, family, starts, x0, given)
-                try:
-                    run_chunk(method, task, at_work, part, watch, own)
-                except torch.OutOfMemoryError as error:
-                    count = len(at_work.best)
-                    raise InputError(
-                        f"there is not enough memory for {count} rows at once: pass a smaller "
-                        f"batch_size, such as {max(1, count // 4)}"
-                    ) from error
+            while waiting and not watch.cancelled:
+                family = waiting.popleft()
+                left = family[~record.finished[family // starts]]
+                if len(left):
+                    watch.chunks = watch.chunk + 1 + len(waiting)
+                    watch.began = time.perf_counter()
+                    if seconds is not None:
+                        share = (int(family[-1]) + 1) / len(families)
+                        watch.deadline = began + seconds * share
+                    watch.first_problem = int(left[0]) // starts
+                    part = record.part(watch.first_problem, int(left[-1]) // starts)
+                    task, at_work = home.rows(method.population, left, starts, x0, given)
+                    if not run_chunk(method, task, at_work, part, watch, own):
+                        fewer = _fewer(len(left), method.population, batch_size)
+                        waiting = deque(torch.cat([left, *waiting]).split(fewer))
+                        rows = fewer * method.population
+                        continue
+                watch.chunk += 1
         value = _evaluate_anew(home, record, rows)
         if own is not None and not home.low_precision:
             own.check(record.value, value, rounded=record.exactly is not None)
@@ -137,6 +140,18 @@ def maximize(
         solver=method,
         seed=seed,
     )
+
+
+def _fewer(families: int, population: int, batch_size: int | None) -> int:
+    """How many families to try where so many do not fit into memory."""
+    torch.cuda.empty_cache()
+    if batch_size is None and families > 1:
+        return -(-families // _PARTS)
+    rows = families * population
+    advice = f"pass a smaller batch_size, such as {max(1, rows // _PARTS)}"
+    if families == 1:
+        advice = "choose a solver with a smaller population, or a smaller model"
+    raise InputError(f"there is not enough memory for {rows} rows at once: {advice}")
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,19 @@ class Record:
             first=self.first + first,
         )
 
+    def snapshot(self) -> list[Tensor]:
+        """All that a search changes, as it is now."""
+        return [tensor.clone() for tensor in self._changing]
+
+    def restore(self, snapshot: list[Tensor]) -> None:
+        for tensor, before in zip(self._changing, snapshot, strict=True):
+            tensor.copy_(before)
+
+    @property
+    def _changing(self) -> list[Tensor]:
+        found = [self.x, self.value, self.initial_value, self.passes, self.trace]
+        return [*found, self.finished, self.confirmed, self.passes_at_finish]
+
     def absorb(self, rows: Rows) -> None:
         """Take over what rows found, where it beats what is known."""
         best = torch.full_like(self.value, -torch.inf)
