@@ -111,21 +111,22 @@ def maximize(
             while waiting and not watch.cancelled:
                 family = waiting.popleft()
                 left = family[~record.finished[family // starts]]
-                if len(left):
-                    watch.chunks = watch.chunk + 1 + len(waiting)
-                    watch.began = time.perf_counter()
-                    if seconds is not None:
-                        share = (int(family[-1]) + 1) / len(families)
-                        watch.deadline = began + seconds * share
-                    watch.first_problem = int(left[0]) // starts
-                    part = record.part(watch.first_problem, int(left[-1]) // starts)
-                    task, at_work = home.rows(method.population, left, starts, x0, given)
-                    if not run_chunk(method, task, at_work, part, watch, own):
-                        fewer = _fewer(len(left), method.population, batch_size)
-                        waiting = deque(torch.cat([left, *waiting]).split(fewer))
-                        rows = fewer * method.population
-                        continue
-                watch.chunk += 1
+                if not len(left):
+                    continue
+                watch.chunks = watch.chunk + 1 + len(waiting)
+                watch.began = time.perf_counter()
+                if seconds is not None:
+                    share = (int(family[-1]) + 1) / len(families)
+                    watch.deadline = began + seconds * share
+                watch.first_problem = int(left[0]) // starts
+                part = record.part(watch.first_problem, int(left[-1]) // starts)
+                task, at_work = home.rows(method.population, left, starts, x0, given)
+                if run_chunk(method, task, at_work, part, watch, own):
+                    watch.chunk += 1
+                    continue
+                fewer = _fewer(len(left), method.population, batch_size)
+                waiting = deque(torch.cat([left, *waiting]).split(fewer))
+                rows = fewer * method.population
         value = _evaluate_anew(home, record, rows)
         if own is not None and not home.low_precision:
             own.check(record.value, value, rounded=record.exactly is not None)
