@@ -216,6 +216,15 @@ def test_thousands_of_rows_fit():
     assert result.evaluations.backward.min() >= 270
 
 
+def test_a_recording_has_room_beside_what_torch_keeps_for_later(recordings):
+    torch.cuda.empty_cache()
+    torch.empty(int(0.95 * torch.cuda.mem_get_info()[0]), dtype=torch.uint8, device="cuda")
+    fw.maximize(problem(count=3000), evaluations=300)
+    assert recordings
+    assert all(recordings)
+    assert torch.cuda.mem_get_info()[0] > 0.5 * torch.cuda.mem_get_info()[1]
+
+
 def test_a_training_gives_the_same_weights_again():
     recipe = replace(recipe_of("cifar-vgg19-pgd"), epochs=1, batch_size=32, attack_steps=2)
     generator = torch.Generator().manual_seed(0)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.batching import keep_rows, map_tensors, per_row
+from facetwalk.gpu_memory import make_room
 from facetwalk.models import PerProblemModel
 from facetwalk.precision import rounds_products
 from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
@@ -202,6 +203,8 @@ def _capture(
     Graphs of one `pool` may share memory: none keeps anything there from one replay to the next.
     `torch.cuda.graph` would wait for the device and give back the memory that is at hand.
     """
+    if device.type == "cuda":
+        make_room(device)
     graph = torch.cuda.CUDAGraph()
     try:
         with _beside(device):

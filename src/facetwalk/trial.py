@@ -8,6 +8,7 @@ import warnings
 import torch
 from torch import Tensor
 
+from facetwalk.gpu_memory import make_room
 from facetwalk.objectives import Custom, Objective
 from facetwalk.replay import recorded
 from facetwalk.solvers import Task
@@ -75,7 +76,7 @@ def rows_that_fit(task: Task, x: Tensor) -> int:
     of_row = 2 * kept // len(x) + _TENSORS_OF_STATE * x[0].numel() * x.element_size()
     memory = _CPU_BYTES
     if x.is_cuda:
-        memory = int(_FREE_SHARE * torch.cuda.mem_get_info(x.device)[0])
+        memory = int(_FREE_SHARE * make_room(x.device))
     return max(1, memory // max(of_row, 1))
 
 

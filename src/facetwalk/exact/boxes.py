@@ -9,6 +9,7 @@ from facetwalk.exact.dense import Dense
 from facetwalk.exact.forward_bounds import Planes, planes_above
 from facetwalk.exact.open_boxes import Boxes, OpenBoxes
 from facetwalk.exact.proof import Search
+from facetwalk.gpu_memory import make_room
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**27}
 """Entries of the largest tensor of a batch of boxes: on a CPU it should stay in the cache."""
@@ -59,8 +60,7 @@ def _numbers_at_once(device: torch.device) -> int:
     most = _NUMBERS_AT_ONCE[device.type]
     if device.type == "cpu":
         return most
-    free, _ = torch.cuda.mem_get_info(device)
-    return min(most, free // _BYTES_A_NUMBER)
+    return min(most, make_room(device) // _BYTES_A_NUMBER)
 
 
 def _largest(bounds: Tensor) -> float:
