@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 from attacks import ATTACKS
 from networks import CASES
-from outcome import Attack, Target
+from outcome import Outcome, Target
 from report import RESULTS, earlier, made_by, markdown, origin, write
 
 HEADERS = ["network", "attack", "success", "seeds", "gradients at most", "on average"]
 
 
-def measure(target: Target, attack: Attack, budget: int, seeds: int) -> dict:
-    outcomes = [attack(target, budget, seed) for seed in range(seeds)]
+def summary(outcomes: list[Outcome]) -> dict:
+    """What one attack did, an outcome for each seed."""
     return {
         "success": [100 * outcome.solved.float().mean().item() for outcome in outcomes],
         "mean_margin": [outcome.margin.mean().item() for outcome in outcomes],
@@ -85,18 +85,21 @@ def main() -> None:
         some = slice(options.first, options.first + options.images)
         target = Target.of(case, options.device, some)
         for name in options.attacks:
-            entry = {
-                "case": case.name,
-                "robust": case.robust,
-                "attack": name,
-                "budget": options.budget,
-                "images": [options.first, options.first + len(target.labels)],
-                **origin(options.device),
-                **measure(target, ATTACKS[name], options.budget, options.seeds),
-            }
-            known[case.name, name] = entry
-            print(*row(entry), f"{entry['seconds']:.1f} s", sep=" | ", flush=True)
-            page(known, options)
+            outcomes: list[Outcome] = []
+            for seed in range(options.seeds):
+                outcomes.append(ATTACKS[name](target, options.budget, seed))
+                entry = {
+                    "case": case.name,
+                    "robust": case.robust,
+                    "attack": name,
+                    "budget": options.budget,
+                    "images": [options.first, options.first + len(target.labels)],
+                    **origin(options.device),
+                    **summary(outcomes),
+                }
+                known[case.name, name] = entry
+                print(*row(entry), f"{entry['seconds']:.1f} s", sep=" | ", flush=True)
+                page(known, options)
     page(known, options)
     print((options.out / f"{options.name}.md").read_text())
 
