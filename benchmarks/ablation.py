@@ -29,6 +29,7 @@ from facetwalk.zoo import StackedNetworks, random_network
 
 Change = Callable[[Recombination], Method]
 
+MORE_ENTROPY = "every other loss the cross-entropy"
 REACHED = 1e-5
 """A share of the best value that counts as nothing."""
 
@@ -51,28 +52,48 @@ class Clones(Recombination):
         return super()._children(task, one, number)
 
 
-def inner(plan: Recombination, **changes: object) -> Recombination:
-    """The plan with other settings of its solvers."""
+def every(plan: Recombination, change: Callable[[Solver], Solver]) -> Recombination:
+    """The plan with all its solvers changed."""
     return replace(
         plan,
-        first=replace(plan.first, **changes),  # pyright: ignore
-        inner=replace(plan.inner, **changes),  # pyright: ignore
+        first=change(plan.first),
+        inner=change(plan.inner),
+        polish=plan.polish and change(plan.polish),
     )
 
 
+def inner(plan: Recombination, **changes: object) -> Recombination:
+    """The plan with other settings of those solvers that have them."""
+
+    def changed(solver: Solver) -> Solver:
+        known = all(hasattr(solver, name) for name in changes)
+        return replace(solver, **changes) if known else solver  # pyright: ignore
+
+    return every(plan, changed)
+
+
 def with_solver(plan: Recombination, kind: type[Sign]) -> Recombination:
-    def of(solver: Solver) -> Sign:
-        assert isinstance(solver, Sign)
+    """The plan with another solver in the place of activation descent."""
+
+    def of(solver: Solver) -> Solver:
+        if not isinstance(solver, ActivationDescent):
+            return solver
         size, momentum = solver.step_size, solver.momentum
         return kind(steps=solver.steps, step_size=size, momentum=momentum)
 
-    return replace(plan, first=of(plan.first), inner=of(plan.inner))
+    return every(plan, of)
+
+
+def from_random_points(plan: Recombination, steps: int) -> Solver:
+    """What improves children, with the long steps of the first generation."""
+    assert isinstance(plan.first, Sign)
+    return replace(plan.inner, steps=steps, step_size=plan.first.step_size)  # pyright: ignore
 
 
 def restarts(plan: Recombination) -> Recombination:
     """The same evaluations without learning: every generation starts anew."""
     rounds = plan.epochs * plan.generations
-    first = replace(plan.first, steps=plan.inner.steps)
+    first = from_random_points(plan, plan.inner.steps)
     return replace(plan, epochs=rounds, generations=1, first=first)
 
 
@@ -88,11 +109,15 @@ PARTS: dict[str, Change] = {
     "everything": lambda plan: plan,
     "no kernel: exact gradients": lambda plan: with_solver(plan, Sign),
     "no normalisation by normals": lambda plan: with_solver(plan, Unnormalised),
+    "kernel in the first generation too": lambda plan: replace(
+        plan, first=from_random_points(plan, plan.first.steps)
+    ),
     "no annealing: kernel to the end": lambda plan: inner(plan, annealing=1.0),
     "no momentum": lambda plan: inner(plan, momentum=0.0),
     "no recombination: restarts": restarts,
     "no crossover: clones of the best": clones,
     "no other losses": lambda plan: replace(plan, mixed=False),
+    MORE_ENTROPY: lambda plan: plan,
     "nothing redrawn": lambda plan: replace(plan, redrawn=0.0),
     "one epoch": one_epoch,
     "no polish, no finish": lambda plan: _with_last(plan, None, None),
@@ -116,16 +141,30 @@ SETTINGS: dict[str, Change] = {
         )
         for size in (0.25, 0.5, 1.0)
     },
+    **{
+        f"first step of the polish {size:g}": lambda plan, s=size: _polished(plan, step_size=s)
+        for size in (0.1, 0.2, 0.4, 0.8)
+    },
+    **{
+        f"momentum of the polish {share:g}": lambda plan, m=share: _polished(plan, momentum=m)
+        for share in (0.0, 0.5, 0.75, 0.9)
+    },
     **{f"elites {count}": lambda plan, e=count: replace(plan, elites=e) for count in (4, 8, 16)},
     **{f"probes {count}": lambda plan, k=count: inner(plan, probes=k) for count in (1, 4, 16)},
 }
 
 
+def _polished(plan: Recombination, **changes: float) -> Recombination:
+    """The plan with another polish, if it is that on the way to a threshold."""
+    if not isinstance(plan.polish, Sign):
+        return plan
+    return replace(plan, polish=replace(plan.polish, **changes))  # pyright: ignore
+
+
 def _with_last(plan: Recombination, polish: Solver | None, finish: Solver | None) -> Recombination:
     """The plan with other last rounds, which take as many steps where there are any."""
-    if plan.polish is None or plan.finish is None:
-        return plan
-    steps = plan.polish.steps + plan.finish.steps
+    before = [solver for solver in (plan.polish, plan.finish) if solver is not None]
+    steps = sum(solver.steps for solver in before)
     if polish is None and finish is None:
         first = replace(plan.first, steps=plan.first.steps + steps // plan.epochs)
         return replace(plan, polish=None, finish=None, first=first)
@@ -136,7 +175,14 @@ def _with_last(plan: Recombination, polish: Solver | None, finish: Solver | None
     )
 
 
-def success(case: Case, change: Change, options: argparse.Namespace) -> list[float]:
+class EntropyEveryOtherTurn(Margin):
+    """The margin, whose alternatives are those of the cross-entropy."""
+
+    def alternative(self, outputs: Tensor, turn: Tensor) -> fw.objectives.Objective:
+        return CrossEntropy(self.labels).alternative(outputs, turn)
+
+
+def success(case: Case, name: str, change: Change, options: argparse.Namespace) -> list[float]:
     """Shares of images that are misclassified, one for each seed."""
     first = 0 if case.network == "digits" else 1000
     target = Target.of(case, options.device, slice(first, first + options.images))
@@ -145,6 +191,8 @@ def success(case: Case, change: Change, options: argparse.Namespace) -> list[flo
     objective = margin
     if isinstance(plan, Recombination) and not plan.mixed:
         objective = Guided(margin, CrossEntropy(target.labels))
+    elif name == MORE_ENTROPY:
+        objective = EntropyEveryOtherTurn(target.labels)
     space = fw.LinfBall(target.images, target.eps, bounds=(0, 1))
     problem = fw.Problem(target.model, objective, space)
     return [
@@ -195,7 +243,7 @@ def main() -> None:
     measured: dict[str, dict[str, list[float]]] = {}
     found: dict[str, dict[str, Tensor]] = {}
     for name, change in changes.items():
-        measured[name] = {case.name: success(case, change, options) for case in cases}
+        measured[name] = {case.name: success(case, name, change, options) for case in cases}
         found[name] = {f"Model {m}": best_values(m, change, options) for m in options.models}
         table, data = page(measured, found)
         save(f"ablation_{options.table}", title, table, data, options.device, options.out)

@@ -20,13 +20,15 @@ class _Untargeted(Classes):
     """Away from the true labels."""
 
     def alternative(self, outputs: Any, turn: Tensor) -> Objective:
-        """The cross-entropy every other turn. Of the turns between, one in three the margin and
-        two the margin of a single class: the second likeliest, the third, and so on.
-        """
-        between = turn // 2
-        kind = torch.where(turn % 2 == 0, 0, torch.where(between % 3 == 0, 1, 2))
+        """In turn the cross-entropy, the margin, and twice the margin of a single class."""
+        at = turn % 4
+        return self._mixed(outputs, kind=at.clamp(max=2), singles=turn // 4 * 2 + at // 3)
+
+    def _mixed(self, outputs: Tensor, kind: Tensor, singles: Tensor) -> Objective:
+        """Losses by `kind`. Single classes come by likelihood, the second first, since the margin
+        climbs towards the likeliest; `singles` of them, `(B,)`, have had their turn."""
         likely = without(outputs, self.labels).argsort(dim=1, descending=True, stable=True)
-        rank = (between - between // 3) % (outputs.shape[1] - 1)
+        rank = (singles + 1) % (outputs.shape[1] - 1)
         target = likely.gather(1, rank[:, None]).squeeze(1)
         return MixedLosses(self.labels.expand(len(outputs)), target, kind)
 
@@ -51,6 +53,13 @@ class CrossEntropy(_Untargeted):
 
     def __call__(self, outputs: Tensor) -> Tensor:
         return F.cross_entropy(outputs, self.labels.expand(len(outputs)), reduction="none")
+
+    def alternative(self, outputs: Any, turn: Tensor) -> Objective:
+        """The cross-entropy itself every other turn, between them the margin and twice the margin
+        of a single class."""
+        at = turn % 6
+        kind = torch.where(at % 2 == 0, 0, torch.where(at == 1, 1, 2))
+        return self._mixed(outputs, kind, singles=turn // 6 * 2 + at // 5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,9 @@ _CHILD_STEP = 0.5
 _LAST = 200
 """Steps of polish and finish at most: a quarter of all, where that is less."""
 _POLISH_STEP, _FINISH_STEP = 0.2, 0.02
+_LAST_TO_THRESHOLD = 50
+"""Steps of the polish on the way to a threshold at most: a fifth of all, where that is less."""
+_PUSH_STEP, _PUSH_MOMENTUM = 0.4, 0.75
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,9 @@ class Auto:
     ) -> Method:
         """What to run for so many evaluations.
 
-        A model without `relus` gets plain sign ascent. Unless a threshold is all that is asked
-        for, the last rounds polish what was found; where the objective has no `alternatives` to
-        climb, rounds are longer if there are many `inputs`, and a small budget is spent near a
+        A model without `relus` gets plain sign ascent. The last rounds polish what was found: to
+        the last digit, or so that it reaches a threshold. Where the objective has no `alternatives`
+        to climb, rounds are longer if there are many `inputs`, and a small budget is spent near a
         start that is given.
         """
         kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
@@ -94,24 +97,42 @@ class Auto:
         if population == _PAIR and (many or budget < _PAIR * shortest):
             return replace(solver, steps=budget)
         steps = budget // population
-        polish = finish = None
-        if to_the_last_digit and steps >= 4 * _SHORTEST:
-            last = min(_LAST, steps // 4)
-            polish = Adam(steps=last // 2, step_size=_POLISH_STEP)
-            finish = Adam(steps=last - last // 2, step_size=_FINISH_STEP)
-            steps -= last
+        if to_the_last_digit:
+            last = _to_the_last_digit(steps)
+            start = solver
+        else:
+            last = _to_a_threshold(solver, steps)
+            start = Sign() if last else solver
+        steps -= sum(each.steps for each in last)
         length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
         epochs = max(1, round(steps / epoch))
         generations = steps // epochs // length
-        first: Solver = replace(solver, steps=steps // epochs - (generations - 1) * length)
-        inner: Solver = replace(solver, steps=length, step_size=_CHILD_STEP)
+        first = replace(start, steps=steps // epochs - (generations - 1) * length)
+        inner = replace(solver, steps=length, step_size=_CHILD_STEP)
         return Recombination(
             population=population,
             generations=generations,
             epochs=epochs,
             first=first,
             inner=inner,
-            polish=polish,
-            finish=finish,
+            polish=last[0] if last else None,
+            finish=last[1] if len(last) > 1 else None,
         )
+
+
+def _to_the_last_digit(steps: int) -> list[Solver]:
+    """Two last rounds, where there are steps enough."""
+    last = min(_LAST, steps // 4)
+    if last < _SHORTEST:
+        return []
+    polish = Adam(steps=last // 2, step_size=_POLISH_STEP)
+    return [polish, Adam(steps=last - last // 2, step_size=_FINISH_STEP)]
+
+
+def _to_a_threshold(solver: Sign, steps: int) -> list[Solver]:
+    """One last round that pushes the best points on, where there are steps enough."""
+    last = min(_LAST_TO_THRESHOLD, steps // 5)
+    if last < _SHORTEST:
+        return []
+    return [replace(solver, steps=last, step_size=_PUSH_STEP, momentum=_PUSH_MOMENTUM)]
