@@ -13,7 +13,8 @@ from facetwalk.solvers.sign import Sign
 from facetwalk.types import InputError
 
 _USUAL = 1000
-"""Evaluations where nothing is said."""
+"""Evaluations where nothing is said. On the way to a threshold the first generation climbs exact
+gradients from here on: the later ones are enough to find dead neurons."""
 _MEMBERS = 60
 """A population of p gets about p * p times so many evaluations."""
 _FEWEST, _PAIR = 4, 2
@@ -102,7 +103,7 @@ class Auto:
             start = solver
         else:
             last = _to_a_threshold(solver, steps)
-            start = Sign() if last else solver
+            start = Sign() if budget >= _USUAL else solver
         steps -= sum(each.steps for each in last)
         length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
