@@ -1,5 +1,7 @@
 """The default: it keeps to its budget, for problems of any number and size."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from tiny_networks import BOX, tiny
@@ -9,7 +11,7 @@ import facetwalk as fw
 from facetwalk.objectives import Margin, Output
 from facetwalk.sites import discover
 from facetwalk.solvers import Auto, Recombination, Sign
-from facetwalk.zoo import random_network
+from facetwalk.zoo import digits, digits_net, random_network
 
 
 @pytest.mark.parametrize("relus", [True, False], ids=["ReLUs", "no ReLUs"])
@@ -21,6 +23,44 @@ def test_counted_evaluations_are_those_of_the_plan(budget, relus):
     assert 0.9 * budget <= spent <= budget
     assert result.solver == Auto(evaluations=budget).plan(relus)
     assert result.solver.evaluations == spent
+
+
+@pytest.mark.parametrize("budget", [1, 50, 199, 333, 999, 1000, 5000])
+def test_a_threshold_out_of_reach_costs_the_whole_budget(budget):
+    problem = fw.Problem(tiny(), Output(0), BOX)
+    result = fw.maximize(problem, evaluations=budget, stop_at=1e9)
+    (spent,) = result.evaluations.backward.tolist()
+    assert 0.9 * budget <= spent <= budget
+    assert result.solver == Auto(evaluations=budget).plan(to_the_last_digit=False)
+
+
+@pytest.mark.parametrize("budget", [20, 300, 1000, 20_000])
+def test_on_the_way_to_a_threshold_few_steps_in_the_end_push_the_best_points_on(budget):
+    plan = Auto(evaluations=budget).plan(to_the_last_digit=False)
+    first, last = plan.rounds[0], plan.rounds[-1]
+    assert (type(first) is Sign) == (budget >= 1000)
+    assert first.momentum == 0
+    if budget >= 200:
+        assert last == plan.polish
+        assert last.momentum > 0
+        assert 10 <= last.steps <= plan.steps / 5
+    else:
+        assert last.momentum == 0
+
+
+def test_the_last_round_brings_images_nearer_to_a_threshold():
+    """Of 80 test digits; the steps of the last round make the first one longer instead."""
+    images, labels = (part[:80] for part in digits("test"))
+    space = fw.LinfBall(images, eps=0.2, bounds=(0, 1))
+    problem = fw.Problem(digits_net(), Margin(labels), space)
+    plan = Auto(evaluations=1000).plan(to_the_last_digit=False)
+    more = plan.first.steps + plan.polish.steps
+    without = replace(plan, polish=None, first=replace(plan.first, steps=more))
+    short, shorter = (
+        fw.maximize(problem, solver=each, x0="sample", stop_at=0.5).value.clamp_max(0.5).mean()
+        for each in (plan, without)
+    )
+    assert short > shorter
 
 
 def test_relus_are_looked_for_once_in_a_call(monkeypatch):

@@ -13,8 +13,7 @@ from facetwalk.solvers.sign import Sign
 from facetwalk.types import InputError
 
 _USUAL = 1000
-"""Evaluations where nothing is said. On the way to a threshold the first generation climbs exact
-gradients from here on: the later ones are enough to find dead neurons."""
+"""Evaluations where nothing is said."""
 _MEMBERS = 60
 """A population of p gets about p * p times so many evaluations."""
 _FEWEST, _PAIR = 4, 2
@@ -29,9 +28,12 @@ _CHILD_STEP = 0.5
 _LAST = 200
 """Steps of polish and finish at most: a quarter of all, where that is less."""
 _POLISH_STEP, _FINISH_STEP = 0.2, 0.02
-_LAST_TO_THRESHOLD = 50
+_PUSH = 50
 """Steps of the polish on the way to a threshold at most: a fifth of all, where that is less."""
 _PUSH_STEP, _PUSH_MOMENTUM = 0.4, 0.75
+_EXACT_FIRST = 1000
+"""On the way to a threshold the first generation climbs exact gradients from so many evaluations
+on: later ones are enough to find dead neurons."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Auto:
             start = solver
         else:
             last = _to_a_threshold(solver, steps)
-            start = Sign() if budget >= _USUAL else solver
+            start = Sign() if budget >= _EXACT_FIRST else solver
         steps -= sum(each.steps for each in last)
         length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length
@@ -133,7 +135,7 @@ def _to_the_last_digit(steps: int) -> list[Solver]:
 
 def _to_a_threshold(solver: Sign, steps: int) -> list[Solver]:
     """One last round that pushes the best points on, where there are steps enough."""
-    last = min(_LAST_TO_THRESHOLD, steps // 5)
+    last = min(_PUSH, steps // 5)
     if last < _SHORTEST:
         return []
     return [replace(solver, steps=last, step_size=_PUSH_STEP, momentum=_PUSH_MOMENTUM)]
