@@ -25,11 +25,12 @@ def test_large_plans_too(budget):
     assert 0.9 * budget <= plan.evaluations <= budget
 
 
-def test_momentum_is_for_the_last_digit():
+def test_momentum_is_for_the_last_digit_and_for_the_last_push_to_a_threshold():
     for last_digit, momentum in ((True, 0.5), (False, 0.0)):
         for budget in (10, 300, 5000):
             plan = Auto(evaluations=budget).plan(to_the_last_digit=last_digit)
-            climbers = [solver for solver in plan.rounds if isinstance(solver, Sign)]
+            last = getattr(plan, "polish", None)
+            climbers = [each for each in plan.rounds if isinstance(each, Sign) and each != last]
             assert {solver.momentum for solver in climbers} == {momentum}
 
 
@@ -89,7 +90,8 @@ def test_the_last_digits_are_not_sought_where_a_threshold_is_asked_for():
     digits = fw.maximize(problem, evaluations=600).solver
     assert None not in (digits.polish, digits.finish)
     threshold = fw.maximize(problem, evaluations=600, stop_at=1e9)
-    assert threshold.solver.polish is threshold.solver.finish is None
+    assert isinstance(threshold.solver.polish, ActivationDescent)
+    assert threshold.solver.finish is None
     assert 540 <= threshold.evaluations.backward.item() <= 600
     for budget in (200, 999, 5000):
         plan = Auto(evaluations=budget).plan(to_the_last_digit=False)
