@@ -126,7 +126,8 @@ def test_a_step_is_measured_once_and_then_remembered(tmp_path, monkeypatch):
     assert (record["inputs"], record["variables"]) == (784, 9_180)
     for taken in record["seconds"].values():
         assert len(taken) == 2
-        assert all(0 < seconds < 1 for seconds in taken)
+        # a run less a shorter one: where others are at work, the difference may fall below zero
+        assert all(-1 < seconds < 1 for seconds in taken)
 
     def refuse(*arguments):
         raise AssertionError("nothing is left to measure")
