@@ -73,10 +73,10 @@ def inner(plan: Recombination, **changes: object) -> Recombination:
 
 
 def with_solver(plan: Recombination, kind: type[Sign]) -> Recombination:
-    """The plan with another solver in the place of activation descent."""
+    """The plan with another solver in the place of activation descent, where it has a kernel."""
 
     def of(solver: Solver) -> Solver:
-        if not isinstance(solver, ActivationDescent):
+        if not isinstance(solver, ActivationDescent) or not solver.width:
             return solver
         size, momentum = solver.step_size, solver.momentum
         return kind(steps=solver.steps, step_size=size, momentum=momentum)

@@ -14,22 +14,27 @@ from typing import Any
 import numpy as np
 from report import RESULTS, data_folder, markdown, save
 
+from facetwalk import Recordings
 from facetwalk.control import perturbed
 from facetwalk.control.environments import as_stepped, procgen
+from facetwalk.control.perturbing import Aim
 from facetwalk.experiments.policies.planning import ATTACKS
 from facetwalk.zoo import impala_policy
 
 EPS = 3 / 255
 
 
-def seconds(policy: Any, solver: Any, envs: int, steps: int, warm_up: int) -> np.ndarray:
+def seconds(policy: Any, solver: Any, aim: Aim, envs: int, steps: int, warm_up: int) -> np.ndarray:
     """Of each step of all games `(steps, 2)`: those of a clock, and of the processor."""
     env = procgen("fruitbot", envs)
     world = as_stepped(env)
+    recordings = Recordings() if next(policy.parameters()).is_cuda else None  # as `play` does
     seen, taken = world.begin(0), []
     for step in range(warm_up + steps):
         began = np.array([time.perf_counter(), time.process_time()])
-        found = perturbed(policy, seen, EPS, solver=solver, seed=step)
+        found = perturbed(
+            policy, seen, EPS, solver=solver, aim=aim, seed=step, recordings=recordings
+        )
         seen, _, _ = world.step(found.actions.cpu().numpy())
         taken.append(np.array([time.perf_counter(), time.process_time()]) - began)
     env.close()
@@ -48,9 +53,9 @@ def main() -> None:
     policy = impala_policy(arguments.policy).to(arguments.device)
     warm_up = 2 if arguments.device == "cuda" else 0
     rows, data = [], []
-    for name, make in ATTACKS.items():
-        solver = make(EPS, arguments.evaluations)
-        taken = seconds(policy, solver, arguments.envs, arguments.steps, warm_up)
+    for name, attack in ATTACKS.items():
+        solver = attack.solver(EPS, arguments.evaluations)
+        taken = seconds(policy, solver, attack.aim, arguments.envs, arguments.steps, warm_up)
         clock, processor = np.median(taken, 0)
         evaluations = 1 if name == "FGSM" else arguments.evaluations
         numbers = (clock, processor, 1 / clock, arguments.envs / clock)

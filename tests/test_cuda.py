@@ -14,7 +14,7 @@ from torch import nn
 import facetwalk as fw
 from facetwalk import loop, replay, solvers
 from facetwalk.digests import digest
-from facetwalk.solvers import ActivationDescent, Recombination, Sign
+from facetwalk.solvers import ActivationDescent, Auto, Recombination, Sign
 from facetwalk.training import recipe_of, train
 from facetwalk.training.making import repeatable_convolutions
 from facetwalk.zoo import StackedNetworks, random_network, uniform_network
@@ -146,6 +146,14 @@ def test_what_is_recorded_serves_later_generations(recordings):
         problem(), solver=Recombination(population=2, generations=6, first=inner, inner=inner)
     )
     assert len(recordings) == 2
+
+
+def test_on_the_way_to_a_threshold_all_rounds_share_two_recordings(recordings):
+    objective = fw.objectives.Margin(torch.arange(10) % 4)
+    case = fw.Problem(problem().model, objective, problem().space)
+    plan = Auto(evaluations=1000).plan(to_the_last_digit=False)
+    assert_same(*both(case, solver=plan))
+    assert recordings == [True, True]
 
 
 @every_solver

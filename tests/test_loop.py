@@ -245,23 +245,25 @@ class TestRounds:
     """What a solver begins a round with."""
 
     def begun(self, speeds: list[float], **options) -> list[tuple[Any, ...]]:
-        seen = []
+        seen, solvers = [], []
 
         class Spy(Ramp):
             def init(self, task, x):
                 seen.append((len(x),))
                 return Point(x)
 
-            def again(self, task, x, before, steps):
-                assert len(before.x) == len(x)
-                seen.append((len(x), before.x.unique().tolist(), steps))
-                return Point(torch.full_like(x, float(steps.stop)))
+            def again(self, task, x, before):
+                assert len(before.state.x) == len(x)
+                seen.append((len(x), before.state.x.unique().tolist(), before.steps))
+                solvers.append(before.solver)
+                return Point(torch.full_like(x, float(before.steps.stop)))
 
         first, inner = Spy(steps=3), Spy(steps=4)
         solver = Recombination(
             population=2, generations=3, first=first, inner=inner, polish=Spy(steps=2), finish=first
         )
         fw.maximize(problem(speeds), solver=solver, x0=torch.zeros(len(speeds), 1), **options)
+        assert solvers == [*solver.rounds[:-1]] * (len(solvers) // 4)
         return seen
 
     def test_later_ones_begin_with_what_the_one_before_ended_with(self):

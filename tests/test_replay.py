@@ -22,11 +22,12 @@ from torch.utils._pytree import tree_leaves
 
 import facetwalk as fw
 from facetwalk import loop, replay
-from facetwalk.objectives import CrossEntropy, Margin, Output
+from facetwalk.objectives import DLR, CrossEntropy, Margin, Output, TargetedMargin
 from facetwalk.solvers import (
     ActivationDescent,
     Adagrad,
     Adam,
+    Auto,
     Recombination,
     RmsProp,
     ScheduledSolver,
@@ -44,6 +45,8 @@ NEEDS_THE_HOST = {
 class Graph(TorchDispatchMode):
     recorded: int = 0
     replayed: int = 0
+    operations_of_one: int = 0
+    """How many the last one has."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +57,8 @@ class Graph(TorchDispatchMode):
         if func in NEEDS_THE_HOST:
             raise RuntimeError("operation not permitted when stream is capturing")
         if func._schema.is_mutable:
-            self.overwritten.append((args[0], args[0].clone()))
+            target = (kwargs or {}).get("out", args[0])
+            self.overwritten.append((target, target.clone()))
         result = func(*args, **(kwargs or {}))
         self.operations.append((func, args, kwargs or {}, result))
         return result
@@ -65,6 +69,7 @@ class Graph(TorchDispatchMode):
 
     def capture_end(self) -> None:
         self.__exit__(None, None, None)
+        Graph.operations_of_one = len(self.operations)
         with torch.no_grad():
             for tensor, before in reversed(self.overwritten):
                 tensor.copy_(before)
@@ -203,6 +208,49 @@ def test_what_is_recorded_serves_later_generations(graphs):
     fw.maximize(problem(), solver=solver)
     assert graphs.recorded == 2  # with the kernel, and without
     assert graphs.replayed == 6 * 15 - 2  # the first of each kind is a plain one
+
+
+THRESHOLD = Auto(evaluations=1000).plan(to_the_last_digit=False)
+
+
+@pytest.mark.parametrize("kind", ["linf", "l2"])
+@pytest.mark.parametrize(
+    ("objective", "recorded"),
+    [
+        (Margin(torch.arange(6) % 4), 2),
+        (TargetedMargin(torch.arange(6) % 4), 2),
+        (Output(0), 2),
+        (DLR(torch.arange(6) % 4), 4),  # has no form of the alternatives that children climb
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_on_the_way_to_a_threshold_all_rounds_share_two_recordings(
+    graphs, objective, recorded, kind
+):
+    """An exact first generation, children, and a polish with momentum."""
+    case = fw.Problem(problem().model, objective, problem(kind).space)
+    plain, replayed = both(case, solver=THRESHOLD)
+    assert_same(plain, replayed)
+    assert torch.equal(plain.x, replayed.x)
+    assert graphs.recorded == recorded
+    assert graphs.replayed == THRESHOLD.steps - recorded
+
+
+def test_where_no_round_has_momentum_none_is_recorded(graphs):
+    operations = []
+    for momentum in (0.0, 0.5):
+        inner = Sign(steps=15)
+        solver = Recombination(
+            population=2,
+            generations=2,
+            first=inner,
+            inner=inner,
+            polish=Sign(steps=12, momentum=momentum),
+        )
+        fw.maximize(fw.Problem(problem().model, Output(0), problem().space), solver=solver)
+        operations.append(graphs.operations_of_one)
+    assert graphs.recorded == 2
+    assert operations[0] < operations[1]
 
 
 @pytest.mark.parametrize(

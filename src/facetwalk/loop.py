@@ -14,7 +14,7 @@ from facetwalk.batching import keep_rows
 from facetwalk.record import Record, Rows
 from facetwalk.recordings import Recordings
 from facetwalk.replay import Replay, can_replay, is_worth_recording
-from facetwalk.solvers import Method, Solver, Task
+from facetwalk.solvers import Method, Round, Solver, Task
 
 _CHECK_EVERY = 5
 """Steps between two checks of which problems have reached their threshold."""
@@ -170,7 +170,8 @@ class _Chunk:
     def _state(self, solver: Solver, task: Task) -> Any:
         if self.runner is None:
             return solver.init(task, self.rows.best_x)
-        return solver.again(task, self.rows.best_x, self.runner.state, self.last_round)
+        before = Round(self.runner.solver, self.runner.state, self.last_round)
+        return solver.again(task, self.rows.best_x, before)
 
     def _runner(self, solver: Solver, task: Task, state: Any) -> _Eager | Replay:
         if self.watch.callbacks:
@@ -181,7 +182,18 @@ class _Chunk:
             return _Eager(solver, task, state, self.rows)
         if isinstance(self.runner, Replay) and self.runner.load(solver, task, state, self.rows):
             return self.runner
-        return Replay(solver, task, state, self.rows)
+        return Replay(solver, task, state, self.rows, rounds=self._rounds_alike())
+
+    def _rounds_alike(self) -> tuple[Solver, ...]:
+        """Rounds that may share recordings, if their solvers' steps do: where members climb
+        alternatives, and the last rounds an objective of no such form, they do not."""
+        objective = self.task.objective
+        if (
+            objective.has_alternatives
+            and objective.as_alternative(len(self.rows.best)) is objective
+        ):
+            return ()
+        return self.method.rounds
 
     def _note_initial_values(self) -> None:
         first = self.rows.start == 0

@@ -99,7 +99,7 @@ class Record:
         at_work = (~self.finished[rows.problem]).long()
         members = torch.zeros_like(self.passes[:, 0]).index_add_(0, rows.problem, at_work)
         for kind, taken in enumerate(astuple(since)):
-            self.passes[:, kind] += taken * members
+            self.passes[:, kind].add_(members, alpha=taken)
 
     def check(self, rows: Rows) -> None:
         """Note which problems have reached their threshold, as of when rows were counted."""

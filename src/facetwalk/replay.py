@@ -7,7 +7,7 @@ tensors of its own, as it does with everything else that changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
@@ -20,8 +20,10 @@ from torch import Tensor, nn
 from facetwalk.batching import keep_rows, map_tensors, per_row
 from facetwalk.gpu_memory import make_room
 from facetwalk.models import PerProblemModel
+from facetwalk.objectives import Guided
 from facetwalk.precision import rounds_products
 from facetwalk.solvers import Passes, ScheduledSolver, Solver, Task
+from facetwalk.solvers.scheduled import Number
 
 _WORTH_RECORDING = 10
 """Steps of a round from which on a recording pays."""
@@ -55,13 +57,23 @@ Kind = tuple[int, tuple[str, ...]]
 
 
 class Replay:
-    """Takes the steps of a round; what is recorded serves later rounds of the same size."""
+    """Takes the steps of a round; what is recorded serves later rounds of the same size.
+
+    `rounds` are solvers that it had better serve, too.
+    """
 
     def __init__(
-        self, solver: Solver, task: Task, state: Any, rows: Any, recorder: Recorder | None = None
+        self,
+        solver: Solver,
+        task: Task,
+        state: Any,
+        rows: Any,
+        recorder: Recorder | None = None,
+        rounds: Sequence[Solver] = (),
     ) -> None:
         assert isinstance(solver, ScheduledSolver)
-        self.solver = solver
+        self.solver, self.rounds = solver, rounds
+        self.fixed = self._fixed(solver)
         self.schedule = _schedule(solver, task)
         self.passes, self.counted = task.passes, Passes()
         self.task = replace(map_tensors(Tensor.clone, task), model=task.model, passes=task.passes)
@@ -72,15 +84,19 @@ class Replay:
         self.record = recorder or partial(OnGpu, pool=torch.cuda.graph_pool_handle())
         self.made_of = signature(task.model)
         self.form, self.tensors = _form(self.task, self.state)
-        self.numbers: dict[Kind, list[Tensor]] = {}
+        self.numbers: dict[Kind, list[Number]] = {}
+        self.written: dict[Kind, tuple[float, ...]] = {}
         self.recordings: dict[Kind, tuple[Recording, Passes]] = {}
 
     def load(self, solver: Solver, task: Task, state: Any, rows: Any) -> bool:
         """Begin another round, if what is recorded serves it."""
         if not isinstance(solver, ScheduledSolver) or solver.operations != self.solver.operations:
             return False
-        form, tensors = _form(task, state)
-        if form != self.form or not self._take(task.model):
+        if self._fixed(solver) != self.fixed:
+            return False
+        forms = (_form(each, state) for each in _ways_to_write(task))
+        tensors = next((tensors for form, tensors in forms if form == self.form), None)
+        if tensors is None or not self._take(task.model):
             return False
         if solver != self.solver:
             self.solver, self.schedule = solver, _schedule(solver, task)
@@ -91,6 +107,17 @@ class Replay:
         for recording, _ in self.recordings.values():
             recording.begin()
         return True
+
+    def _fixed(self, solver: ScheduledSolver) -> dict[int, float]:
+        """The numbers, by their places, that are the same in all steps of all rounds. They become
+        part of what is recorded: without momentum, nothing is done for it."""
+        alike = [
+            each.steady
+            for each in self.rounds
+            if isinstance(each, ScheduledSolver) and each.operations == solver.operations
+        ]
+        steady = solver.steady.items()
+        return {at: number for at, number in steady if all(s.get(at) == number for s in alike)}
 
     def _take(self, model: nn.Module) -> bool:
         """Go on with a model that is the same but for its problems' data, if it is."""
@@ -107,7 +134,8 @@ class Replay:
         self.recordings.clear()
         if self.best.is_cuda:
             torch.cuda.empty_cache()  # none can be had from there while another one is recorded
-        self.__init__(self.solver, task, state, keep_rows(self.rows, active), self.recorder)
+        rows = keep_rows(self.rows, active)
+        self.__init__(self.solver, task, state, rows, self.recorder, self.rounds)
 
     def step(self, t: int) -> None:
         prepared = self.solver.prepare(self.task, self.state, t)
@@ -117,8 +145,7 @@ class Replay:
         numbers, kind = self.schedule[t] if known else _scheduled(self.solver, self.task, t)
         self.counted.set(self.passes)
         if kind in self.recordings:
-            for tensor, number in zip(self.numbers[kind], numbers, strict=True):
-                tensor.fill_(number)
+            self._write(numbers, kind)
             recording, passes = self.recordings[kind]
             recording.run()
             self.passes.set(self.counted)
@@ -128,12 +155,21 @@ class Replay:
             recording.run()
             self.recordings[kind] = recording, self.passes.since(self.counted)
 
+    def _write(self, numbers: tuple[float, ...], kind: Kind) -> None:
+        """Put the numbers of a step where its recording reads them, but for those there already."""
+        for place, number, old in zip(self.numbers[kind], numbers, self.written[kind], strict=True):
+            if isinstance(place, Tensor) and number != old:
+                place.fill_(number)
+        self.written[kind] = numbers
+
     def _recording(self, kind: Kind, numbers: tuple[float, ...]) -> Recording:
-        device = self.best.device
+        on_device = {"dtype": torch.float64, "device": self.best.device}  # without waiting for it
         self.numbers[kind] = [
-            torch.tensor(number, dtype=torch.float64, device=device) for number in numbers
+            self.fixed[at] if at in self.fixed else torch.full((), number, **on_device)
+            for at, number in enumerate(numbers)
         ]
-        changing = [*_tensors(self.state), self.best_x, self.best, *self.numbers[kind]]
+        self.written[kind] = numbers
+        changing = [*_tensors(self.state), self.best_x, self.best, *_tensors(self.numbers[kind])]
         body = WeakMethod(self._body)  # not to be kept alive, and its memory, by what it records
 
         def work() -> None:
@@ -150,8 +186,8 @@ class Replay:
             state = self.solver.renew(self.task, state, kind[1], *numbers)
         after, value = self.solver.move(self.task, state, *numbers)
         better = value > self.best
-        self.best_x.copy_(torch.where(per_row(better, state.x), state.x, self.best_x))
-        self.best.copy_(torch.where(better, value, self.best))
+        torch.where(per_row(better, state.x), state.x, self.best_x, out=self.best_x)
+        torch.where(better, value, self.best, out=self.best)
         _copy(self.state, after)
 
 
@@ -271,6 +307,14 @@ def _form(task: Task, state: Any) -> tuple[Any, list[Tensor]]:
     kinds = [_without_values(task.objective), _without_values(task.space)]
     precision = task.low_precision, rounds_products(state.x)
     return (shapes, kinds, task.mates, precision), tensors
+
+
+def _ways_to_write(task: Task) -> Iterator[Task]:
+    """The task, and the same one in the form of those whose rows climb alternatives."""
+    yield task
+    alike = task.objective.as_alternative(len(task.random.keys))
+    if alike is not task.objective:
+        yield replace(task, objective=Guided(task.objective, alike))
 
 
 def _without_values(tree: Any) -> str:

@@ -71,6 +71,22 @@ def test_aiming_at_the_worst_action_reaches_it_more_often():
     assert (aimed.actions == worst).sum() > (away.actions == worst).sum()
 
 
+def test_aiming_at_what_is_costly_changes_no_fewer_actions_and_to_worse_ones():
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 4)).eval()
+    x = 3 * torch.randn(100, 6)
+    logits = policy(x)
+    lost = {}
+    for aim in ("away", "costly"):
+        found = perturbed(policy, x, 1.0, solver=Auto(evaluations=100), aim=aim)
+        taken = logits.gather(1, found.actions[:, None]).squeeze(1)
+        lost[aim] = logits.amax(1) - taken
+        assert torch.equal(found.flipped, lost[aim] > 0)
+    assert (lost["costly"] > 0).sum() >= (lost["away"] > 0).sum()
+    assert (lost["costly"] >= lost["away"]).float().mean() > 0.95
+    assert lost["costly"].mean() > 1.1 * lost["away"].mean()
+
+
 @pytest.mark.parametrize("make", [ppo, relu_ppo, dqn])
 def test_logits_are_those_by_which_agents_of_stable_baselines3_act(make):
     agent = make()
@@ -97,7 +113,7 @@ def test_agents_that_see_images_of_bytes_are_attacked_in_pixels():
 def test_what_cannot_be_attacked_is_said_in_words():
     with pytest.raises(InputError, match="a policy must be an agent of Stable-Baselines3 or a tor"):
         perturbed(lambda x: x, torch.zeros(1, 2))
-    with pytest.raises(InputError, match="aim must be one of away, worst; it is 'up'"):
+    with pytest.raises(InputError, match="aim must be one of away, worst, costly; it is 'up'"):
         perturbed(nn.Linear(2, 2), torch.zeros(1, 2), aim="up")
     with pytest.raises(InputError, match="must be Discrete to be attacked"):
         perturbed(SAC("MlpPolicy", "Pendulum-v1", buffer_size=10), torch.zeros(1, 3))

@@ -25,6 +25,15 @@ def test_the_attack_that_leaves_the_least_is_named():
     )
 
 
+def test_attacks_are_compared_where_all_of_them_have_run():
+    farther = [record("PGD", 3.0, 5), record("ADR-GD", 3.5, 5), record("ours", 3.0, 5)]
+    counted = POLICIES.comment([*RECORDS, record("ADR-GD", 8.0), *farther])[2:]
+    assert counted == [
+        "ADR-GD leaves no more than PGD in 1 of 2 cases.",
+        "ours leaves no more than PGD and ADR-GD in 2 of 2 cases.",
+    ]
+
+
 def test_bars_are_drawn_for_every_record():
     pytest.importorskip("matplotlib")
     figure = POLICIES.draw([*RECORDS, record("PGD", 3.0, 5)])

@@ -8,10 +8,13 @@ from facetwalk.objectives import (
     DLR,
     CrossEntropy,
     Custom,
+    DecisionCost,
     Distance,
+    ExpectedCost,
     Guided,
     Linear,
     Margin,
+    MixedCosts,
     MixedLosses,
     MixedTargetedLosses,
     Output,
@@ -31,6 +34,8 @@ LOGITS[0, 0] = 10
 LOGITS[1, :2] = 10
 IMAGES, REFERENCES = draw(5, 2, 3, seed=1), draw(5, 2, 3, seed=2)
 WEIGHTS, OFFSETS = draw(5, 4, CLASSES, seed=3), draw(5, 4, seed=4)
+COSTS = draw(5, CLASSES, seed=5).abs()
+COSTS[torch.arange(5), LOGITS.argmax(1)] = 0
 KINDS = torch.tensor([0, 1, 2, 2, 0])
 PER_PROBLEM = {
     **{
@@ -39,6 +44,9 @@ PER_PROBLEM = {
     },
     "Distance": (Distance(REFERENCES), IMAGES),
     "Linear": (Linear(WEIGHTS, OFFSETS), IMAGES),
+    "DecisionCost": (DecisionCost(COSTS), LOGITS),
+    "ExpectedCost": (ExpectedCost(COSTS), LOGITS),
+    "MixedCosts": (MixedCosts(COSTS, KINDS % 2), LOGITS),
     "MixedLosses": (MixedLosses(LABELS, TARGETS, KINDS), LOGITS),
     "MixedTargetedLosses": (MixedTargetedLosses(LABELS, KINDS % 2), LOGITS),
     "Guided": (Guided(Margin(LABELS), CrossEntropy(LABELS)), LOGITS),

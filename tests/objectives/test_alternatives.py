@@ -137,3 +137,29 @@ class TestAlternatives:
     )
     def test_other_objectives_know_none(self, objective, outputs):
         assert objective.alternative(outputs, torch.arange(5)) is objective
+
+
+@pytest.mark.parametrize("objective", [Margin, TargetedMargin])
+@pytest.mark.parametrize("labels", [[0, 3, 4, 1, 1], [2]], ids=["per problem", "shared"])
+def test_as_an_alternative_it_is_of_their_kind_and_itself_to_the_last_bit(objective, labels):
+    own = objective(torch.tensor(labels))
+    logits = draw(5, 6, seed=3).float()
+    logits[0, 1:3] = logits[0].max() + 1  # a tie
+    alike = own.as_alternative(len(logits))
+    other = own.alternative(logits, torch.arange(len(logits)))
+    assert type(alike) is type(other)
+    for name, values in vars(other).items():
+        assert getattr(alike, name).shape == values.shape
+        assert getattr(alike, name).dtype == values.dtype
+    found = []
+    for each in (own, alike):
+        leaf = logits.clone().requires_grad_()
+        values = each(leaf)
+        found.append((values.detach(), *torch.autograd.grad(values.sum(), leaf)))
+    assert all(map(torch.equal, *found))
+
+
+@pytest.mark.parametrize("objective", [CrossEntropy, TargetedCrossEntropy, DLR])
+def test_one_that_is_rounded_otherwise_has_no_such_form(objective):
+    own = objective(torch.arange(5))
+    assert own.as_alternative(5) is own

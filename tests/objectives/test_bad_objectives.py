@@ -7,7 +7,9 @@ from objective_cases import LABELS, OFFSETS, REFERENCES, TARGETS, WEIGHTS
 from facetwalk.objectives import (
     DLR,
     CrossEntropy,
+    DecisionCost,
     Distance,
+    ExpectedCost,
     Linear,
     Margin,
     Output,
@@ -38,6 +40,10 @@ BAD_OBJECTIVES = {
         lambda: Linear(torch.zeros(5, 2, 3), torch.zeros(4, 2)),
         r"offsets \(B, rows\)",
     ),
+    "whole costs": (lambda: ExpectedCost(torch.ones(1, 3).long()), "costs must be floats"),
+    "costs of one row": (lambda: DecisionCost(torch.ones(3)), r"of shape \(3,\)"),
+    "costs below zero": (lambda: DecisionCost(torch.tensor([[0.0, -1.0]])), "none below zero"),
+    "costs without end": (lambda: ExpectedCost(torch.tensor([[torch.inf]])), "finite numbers"),
     "a number as objective": (lambda: as_objective(3), "must be callable; it is a int"),
     "a name as objective": (lambda: as_objective("margin"), "it is a str"),
 }
@@ -63,6 +69,11 @@ BAD_OUTPUTS = {
     "one class": (TargetedMargin([0]), (1, 1), "two classes or more"),
     "two classes for DLR": (DLR([0]), (1, 2), "DLR needs three classes"),
     "three classes for targeted DLR": (TargetedDLR([0], [1]), (1, 3), "needs four classes"),
+    "costs of other classes": (
+        DecisionCost(torch.ones(1, 4)),
+        (2, 3),
+        "costs of 4 classes, and the model has 3",
+    ),
     "entry too high": (Output(6), (5, 2, 3), "output 6 was asked for, and the model has 6"),
     "entry too low": (Output(-4), (5, 3), "output -4 was asked for"),
     "reference of another shape": (

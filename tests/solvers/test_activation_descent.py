@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import facetwalk as fw
-from facetwalk.objectives import Output
+from facetwalk.objectives import CrossEntropy, Output
 from facetwalk.solvers import ActivationDescent, Sign
 from facetwalk.zoo import StackedNetworks, random_network
 
@@ -98,24 +98,45 @@ class TestSteps:
     [
         (
             ActivationDescent(steps=4, step_size=2.0, width=0.4, annealing=0.5),
-            [(2.0, 0.4), (1.5, 0.2), (1.0,), (0.5,)],
+            [(2.0, 0.0, 0.4), (1.5, 0.0, 0.2), (1.0, 0.0), (0.5, 0.0)],
         ),
         (
             ActivationDescent(steps=4, step_size=1.0, width=0.8, annealing=1.0, decay="constant"),
-            [(1.0, 0.8), (1.0, 0.6), (1.0, 0.4), (1.0, 0.2)],
+            [(1.0, 0.0, 0.8), (1.0, 0.0, 0.6), (1.0, 0.0, 0.4), (1.0, 0.0, 0.2)],
         ),
         (
-            ActivationDescent(steps=5, step_size=1.0, width=1.0, annealing=0.3),
-            [(1.0, 1.0), (0.8, 1 / 3), (0.6,), (0.4,), (0.2,)],
+            ActivationDescent(steps=5, step_size=1.0, width=1.0, annealing=0.3, momentum=0.7),
+            [(1.0, 0.7, 1.0), (0.8, 0.7, 1 / 3), (0.6, 0.7), (0.4, 0.7), (0.2, 0.7)],
         ),
-        (ActivationDescent(steps=1, step_size=1.0, width=0.1, annealing=0.01), [(1.0, 0.1)]),
+        (ActivationDescent(steps=1, step_size=1.0, width=0.1, annealing=0.01), [(1.0, 0.0, 0.1)]),
+        (ActivationDescent(steps=2, step_size=1.0, width=0.0), [(1.0, 0.0), (0.5, 0.0)]),
     ],
 )
-def test_numbers_are_the_step_and_the_width(solver, expected):
+def test_numbers_are_the_step_the_momentum_and_the_width(solver, expected):
     found = [solver.numbers(t) for t in range(solver.steps)]
     assert [len(numbers) for numbers in found] == [len(numbers) for numbers in expected]
     for numbers, right in zip(found, expected, strict=True):
         assert numbers == pytest.approx(right)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.8])
+@pytest.mark.parametrize("kind", ["linf", "l2"])
+def test_without_a_kernel_it_is_sign_and_measures_nothing(kind, momentum):
+    net, space = random_network((5, 40, 30, 4), 2), fw.LinfBall(torch.rand(6, 5), eps=0.3)
+    if kind == "l2":
+        space = fw.L2Ball(space.center, eps=0.5)
+    problem = fw.Problem(net, CrossEntropy(torch.arange(6) % 4), space)
+    exact, plain = (
+        fw.maximize(problem, solver=solver, starts=2)
+        for solver in (
+            ActivationDescent(steps=120, width=0.0, momentum=momentum),
+            Sign(steps=120, momentum=momentum),
+        )
+    )
+    assert torch.equal(exact.x, plain.x)
+    assert torch.equal(exact.value, plain.value)
+    for name in ("forward", "backward", "probe"):
+        assert torch.equal(*(getattr(each.evaluations, name) for each in (exact, plain)))
 
 
 def test_a_network_for_each_problem_is_what_they_are_alone():
@@ -162,7 +183,8 @@ def test_networks_that_are_not_affine_work_without_a_warning():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"width": 0.0}, "ActivationDescent.width must be positive; it is 0.0"),
+        ({"width": -0.1}, "ActivationDescent.width must be at least 0; it is -0.1"),
+        ({"width": float("nan")}, "ActivationDescent.width must be at least 0; it is nan"),
         ({"probes": 0}, "ActivationDescent.probes must be positive"),
         ({"refresh": 0}, "ActivationDescent.refresh must be positive"),
         ({"annealing": 0.0}, r"annealing must be a share in \(0, 1\]; it is 0.0"),

@@ -38,8 +38,11 @@ def test_a_threshold_out_of_reach_costs_the_whole_budget(budget):
 def test_on_the_way_to_a_threshold_few_steps_in_the_end_push_the_best_points_on(budget):
     plan = Auto(evaluations=budget).plan(to_the_last_digit=False)
     first, last = plan.rounds[0], plan.rounds[-1]
-    assert (type(first) is Sign) == (budget >= 1000)
+    assert (first.width == 0) == (budget >= 1000)
+    assert plan.inner.width > 0
     assert first.momentum == 0
+    signs = Auto(evaluations=budget).plan(relus=False, to_the_last_digit=False)
+    assert {type(solver) for solver in signs.rounds} == {Sign}
     if budget >= 200:
         assert last == plan.polish
         assert last.momentum > 0

@@ -170,6 +170,24 @@ class TestNorms:
         assert self.measured(signs_between) == epochs
         assert self.measured(replace(signs_between, finish=descent)) == epochs + 1
 
+    @pytest.mark.parametrize("epochs", [1, 3])
+    @pytest.mark.parametrize("refresh", [4, 9, 1000])
+    def test_after_exact_generations_they_are_measured_as_after_signs(self, epochs, refresh):
+        descent = ActivationDescent(steps=4, step_size=0.3, width=0.5, annealing=1.0)
+        descent = replace(descent, refresh=refresh)
+        found = [
+            fw.maximize(
+                fw.Problem(self.NET, Output(0), self.SPACE),
+                solver=Recombination(
+                    population=2, generations=4, epochs=epochs, first=first, inner=descent
+                ),
+            )
+            for first in (replace(descent, width=0.0, step_size=2.0), Sign(steps=4))
+        ]
+        assert torch.equal(*(result.x for result in found))
+        assert torch.equal(*(result.evaluations.probe for result in found))
+        assert found[0].evaluations.probe.min() > 0
+
     @pytest.mark.parametrize("refresh", [12, 20, 1000])
     @pytest.mark.parametrize("method", ["probed", "exact"])
     def test_they_stay_with_their_rows_when_others_leave(self, refresh, method):
@@ -211,5 +229,6 @@ def test_they_lie_in_memory_as_the_activations_do():
 
     for form in (torch.contiguous_format, torch.channels_last):
         problem = fw.Problem(net.to(memory_format=form), Output(0), space)
-        fw.maximize(problem, solver=Spy(steps=1))
-    assert strides == [(180, 36, 6, 1), (180, 1, 30, 5)]
+        for width in (0.1, 0.0):
+            fw.maximize(problem, solver=Spy(steps=1, width=width))
+    assert strides == [(180, 36, 6, 1)] * 2 + [(180, 1, 30, 5)] * 2

@@ -11,15 +11,16 @@ from torch import Tensor
 
 from facetwalk.control.policies import LEVELS, as_seen, logits_of
 from facetwalk.maximize import maximize
-from facetwalk.objectives import CrossEntropy, TargetedCrossEntropy
+from facetwalk.objectives import CrossEntropy, DecisionCost, Objective, TargetedCrossEntropy
 from facetwalk.problem import Problem
 from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds, LinfBall
 from facetwalk.types import InputError, NotAffineWarning
 
-Aim = Literal["away", "worst"]
-"""Away from the policy's own action, or towards the one that it likes least."""
+Aim = Literal["away", "worst", "costly"]
+"""Away from the policy's own action, towards the one that it likes least, or to where it decides
+for one that it likes much less."""
 
 BUDGET = 200
 """Gradients of an attack by default: those of the paper's ADR-GD, 100 steps of two."""
@@ -56,7 +57,9 @@ def perturbed(
     """Look within `eps` of observations for those at which a policy acts otherwise.
 
     What is maximised is the cross-entropy against the policy's own most likely action; or, aiming
-    at the `"worst"`, minus that of the action with the lowest logit (for DQN, the lowest value).
+    at the `"worst"`, minus that of the action with the lowest logit (for DQN, the lowest value);
+    or, aiming at what is `"costly"`, how much lower the logit of the action that is taken is, at
+    the true observation, than that of the policy's own (for DQN, its value).
 
     Args:
         policy: an agent or a policy of Stable-Baselines3 with discrete actions, or a module from
@@ -66,7 +69,7 @@ def perturbed(
         eps: how far each entry may move; for bytes, as a share of 255.
         solver: any of `facetwalk.solvers`; by default `Auto` with 200 gradients.
         bounds: of every entry; by default 0 and 1 for bytes, and none for floats.
-        aim: `"away"` from the policy's own action, or towards the `"worst"`.
+        aim: `"away"` from the policy's own action, towards the `"worst"`, or at what is `"costly"`.
         seed: observation b uses `seed + b`.
         recordings: for many calls with one policy: see `facetwalk.maximize`.
 
@@ -85,7 +88,7 @@ def perturbed(
     with torch.no_grad():
         outputs = logits(x.clone())
     own = outputs.argmax(1)
-    objective = CrossEntropy(own) if aim == "away" else TargetedCrossEntropy(outputs.argmin(1))
+    objective = _objective(aim, outputs)
     with warnings.catch_warnings():
         # Policies for images pool maxima; normals that hold only near the input still serve.
         warnings.simplefilter("ignore", NotAffineWarning)
@@ -98,6 +101,15 @@ def perturbed(
     with torch.no_grad():
         actions = logits(result.x.clone()).argmax(1)
     return Perturbed(result.x, actions, own)
+
+
+def _objective(aim: Aim, outputs: Tensor) -> Objective:
+    """What to maximise, where the true observations have these logits."""
+    if aim == "away":
+        return CrossEntropy(outputs.argmax(1))
+    if aim == "worst":
+        return TargetedCrossEntropy(outputs.argmin(1))
+    return DecisionCost(outputs.amax(1, keepdim=True) - outputs)
 
 
 def as_bytes(x: Tensor, true: Tensor, eps: float) -> Tensor:

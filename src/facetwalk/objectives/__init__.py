@@ -6,6 +6,7 @@ rows can be picked when problems are split into chunks or finish early.
 """
 
 from facetwalk.objectives.base import Custom, Objective, as_objective
+from facetwalk.objectives.costs import DecisionCost, ExpectedCost, MixedCosts
 from facetwalk.objectives.guided import Guided
 from facetwalk.objectives.losses import (
     DLR,
@@ -22,10 +23,13 @@ __all__ = [
     "DLR",
     "CrossEntropy",
     "Custom",
+    "DecisionCost",
     "Distance",
+    "ExpectedCost",
     "Guided",
     "Linear",
     "Margin",
+    "MixedCosts",
     "MixedLosses",
     "MixedTargetedLosses",
     "Objective",

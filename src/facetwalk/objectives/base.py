@@ -38,6 +38,11 @@ class Objective(ABC):
         """
         return self
 
+    def as_alternative(self, count: int) -> Objective:
+        """This objective for `count` rows, in the form in which `alternative` gives others: the
+        same values and gradients by the same operations as theirs. Itself where there is none."""
+        return self
+
     @property
     def count(self) -> int:
         """The number of problems that the objective's own data describe; 1 fits any number."""

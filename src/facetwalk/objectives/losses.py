@@ -81,6 +81,10 @@ class Margin(_Untargeted):
     def __call__(self, outputs: Tensor) -> Tensor:
         return best_other(outputs, self.labels) - at(outputs, self.labels)
 
+    def as_alternative(self, count: int) -> Objective:
+        labels = self.labels.expand(count)
+        return MixedLosses(labels, targets=labels, kind=torch.ones_like(labels))
+
 
 @dataclass(frozen=True, eq=False)
 class TargetedMargin(_Targeted):
@@ -88,6 +92,10 @@ class TargetedMargin(_Targeted):
 
     def __call__(self, outputs: Tensor) -> Tensor:
         return at(outputs, self.labels) - best_other(outputs, self.labels)
+
+    def as_alternative(self, count: int) -> Objective:
+        labels = self.labels.expand(count)
+        return MixedTargetedLosses(labels, kind=torch.ones_like(labels))
 
 
 @dataclass(frozen=True, eq=False)

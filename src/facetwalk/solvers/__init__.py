@@ -5,7 +5,7 @@ from facetwalk.solvers.adaptive import Adagrad, Adam, RmsProp
 from facetwalk.solvers.adr_gd import AdrGd
 from facetwalk.solvers.apgd import Apgd
 from facetwalk.solvers.auto import Auto
-from facetwalk.solvers.base import Method, Passes, Solver, Task
+from facetwalk.solvers.base import Method, Passes, Round, Solver, Task
 from facetwalk.solvers.gd import Gd
 from facetwalk.solvers.perturbed import PerturbedGd
 from facetwalk.solvers.recombination import Recombination
@@ -41,6 +41,7 @@ __all__ = [
     "PerturbedGd",
     "Recombination",
     "RmsProp",
+    "Round",
     "ScheduledSolver",
     "Sign",
     "Solver",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,8 +14,8 @@ from facetwalk import normals
 from facetwalk.batching import laid_out_like
 from facetwalk.gradients import leaking_outputs
 from facetwalk.normals import NormalsMethod
-from facetwalk.sites import pattern_of
-from facetwalk.solvers.base import Task, require_positive
+from facetwalk.sites import Sites, pattern_of
+from facetwalk.solvers.base import Round, Task, require_positive
 from facetwalk.solvers.scheduled import Number
 from facetwalk.solvers.sign import MovingPoint, Sign
 from facetwalk.types import InputError, NotAffineWarning
@@ -23,7 +24,8 @@ from facetwalk.types import InputError, NotAffineWarning
 @dataclass
 class LeakingPoint(MovingPoint):
     norms: list[Tensor]
-    """Norms of the hyperplane normals at each site, `(B, *site.shape)`."""
+    """Norms of the hyperplane normals at each site, `(B, *site.shape)`; not measured where no step
+    has looked at them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,8 @@ class ActivationDescent(Sign):
     """
 
     width: float = 0.015
-    """The kernel's width at first, as a share of how far the space reaches."""
+    """The kernel's width at first, as a share of how far the space reaches; zero for exact
+    gradients throughout."""
     annealing: float = 0.3
     """Share of the steps in which the width falls to zero."""
     normals: NormalsMethod = "probed"
@@ -48,49 +51,60 @@ class ActivationDescent(Sign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "width", "probes", "refresh")
+        require_positive(self, "probes", "refresh")
+        if not self.width >= 0:
+            raise InputError(f"ActivationDescent.width must be at least 0; it is {self.width}")
         if not 0 < self.annealing <= 1:
             raise InputError(
                 f"ActivationDescent.annealing must be a share in (0, 1]; it is {self.annealing}"
             )
 
     def init(self, task: Task, x: Tensor) -> LeakingPoint:
-        point = super().init(task, x)
-        return LeakingPoint(point.x, point.momentum, self._norms(task, x, 0))
+        return self._begin(task, x, 0)
 
-    def again(self, task: Task, x: Tensor, before: Any, steps: range) -> LeakingPoint:
+    def _begin(self, task: Task, x: Tensor, t: int) -> LeakingPoint:
+        """The state at `x`, after `t` steps, with norms of its own."""
         point = super().init(task, x)
-        due = steps.stop // self.refresh > steps.start // self.refresh
-        known = isinstance(before, LeakingPoint) and not due
-        norms = before.norms if known else self._norms(task, x, steps.stop)
+        norms = self._norms(task, x, t) if self.width else _placeholders(task, x)
         return LeakingPoint(point.x, point.momentum, norms)
 
+    def again(self, task: Task, x: Tensor, before: Round) -> LeakingPoint:
+        steps, known = before.steps, isinstance(before.state, LeakingPoint)
+        if self.width:
+            due = steps.stop // self.refresh > steps.start // self.refresh
+            measured = isinstance(before.solver, ActivationDescent) and before.solver.width > 0
+            known = known and measured and not due
+        if not known:
+            return self._begin(task, x, steps.stop)
+        point = super().init(task, x)
+        return LeakingPoint(point.x, point.momentum, before.state.norms)
+
     def numbers(self, t: int) -> tuple[float, ...]:
-        width = self.width * (1 - t / (self.annealing * self.steps))
+        """The step size, the momentum and, while there is a kernel, its width."""
+        width = self._width(t)
         return (*super().numbers(t), width) if width > 0 else super().numbers(t)
 
+    def _width(self, t: int) -> float:
+        return self.width * (1 - t / (self.annealing * self.steps))
+
     def prepare(self, task: Task, state: LeakingPoint, t: int) -> LeakingPoint:
-        if t == 0 or t % self.refresh or len(self.numbers(t)) == 1:
+        if t == 0 or t % self.refresh or self._width(t) <= 0:
             return state
         return replace(state, norms=self._norms(task, state.x, t))
 
     def move(self, task: Task, state: Any, *numbers: Number) -> tuple[LeakingPoint, Tensor]:
-        if len(numbers) == 1:
-            point, value = super().move(task, state, *numbers)
-        else:
-            size, width = numbers
+        size, momentum, *widths = numbers
+        forward = None
+        if widths:
             sites, _ = task.sites(state.x)
-            value, _, gradient = task.evaluate(
-                state.x, lambda x: leaking_outputs(sites, x, state.norms, width)
-            )
-            point = self.follow(task, state, gradient, size)
+            forward = partial(leaking_outputs, sites, norms=state.norms, width=widths[0])
+        value, _, gradient = task.evaluate(state.x, forward)
+        point = self.follow(task, state, gradient, size, momentum)
         return LeakingPoint(point.x, point.momentum, state.norms), value
 
     def _norms(self, task: Task, x: Tensor, t: int) -> list[Tensor]:
         """Norms at the first member of each population, for all its members."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotAffineWarning)  # near x is where they are used
-            sites, affine = task.sites(x)
+        sites, affine = _sites(task, x)
         leaders, x = task.leaders(), x[:: task.mates]
         sites = sites.on(leaders.model)
         seen = sites.pre_activations(x)[1]
@@ -107,3 +121,15 @@ class ActivationDescent(Sign):
         smallest = torch.finfo(x.dtype).tiny
         everyone = [norm.clamp_min_(smallest).repeat_interleave(task.mates, 0) for norm in norms]
         return [laid_out_like(h, norm) for h, norm in zip(seen, everyone, strict=True)]
+
+
+def _sites(task: Task, x: Tensor) -> tuple[Sites, bool]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotAffineWarning)  # near x is where norms are used
+        return task.sites(x)
+
+
+def _placeholders(task: Task, x: Tensor) -> list[Tensor]:
+    """What stands where norms would, as they would lie in memory; a pass of one row shows how."""
+    seen = _sites(task, x)[0].pre_activations(x[:1])[1]
+    return [laid_out_like(h, h.new_ones(len(x), *h.shape[1:])) for h in seen]

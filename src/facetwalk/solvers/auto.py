@@ -105,7 +105,8 @@ class Auto:
             start = solver
         else:
             last = _to_a_threshold(solver, steps)
-            start = Sign() if budget >= _EXACT_FIRST else solver
+            exact = relus and budget >= _EXACT_FIRST
+            start = ActivationDescent(width=0.0) if exact else solver
         steps -= sum(each.steps for each in last)
         length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)
         epoch = kind.rounds * length

@@ -165,6 +165,16 @@ class State(Protocol):
     x: Tensor
 
 
+class Round(NamedTuple):
+    """A round that is over."""
+
+    solver: Solver
+    state: Any
+    """The one that it ended in."""
+    steps: range
+    """Which of all steps it took."""
+
+
 class Rows(Protocol):
     """What the loop shows of the rows at work after a round."""
 
@@ -244,9 +254,8 @@ class Solver(Method):
     def init(self, task: Task, x: Tensor) -> Any:
         """The state at the starting points `x`, `(B, *shape)`."""
 
-    def again(self, task: Task, x: Tensor, before: Any, steps: range) -> Any:
-        """The state at `x` in a later round. The one before it ended in the state `before`;
-        of all steps so far it took these."""
+    def again(self, task: Task, x: Tensor, before: Round) -> Any:
+        """The state at `x` in a later round; `before` is the one before it."""
         return self.init(task, x)
 
     @abstractmethod

@@ -24,6 +24,11 @@ class ScheduledSolver(Solver):
         """What changes from step to step; steps with as many numbers do the same operations."""
 
     @property
+    def steady(self) -> dict[int, float]:
+        """Those of the numbers, by their places, that are the same in all steps."""
+        return {}
+
+    @property
     @abstractmethod
     def operations(self) -> Hashable:
         """What `move` depends on beside its arguments; if equal, a recording serves both."""

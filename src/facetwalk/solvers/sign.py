@@ -44,24 +44,32 @@ class Sign(ScheduledSolver):
 
     @property
     def operations(self) -> Hashable:
-        return type(self), self.momentum
+        return type(self)
+
+    @property
+    def steady(self) -> dict[int, float]:
+        return {1: self.momentum}
 
     def numbers(self, t: int) -> tuple[float, ...]:
-        return (self.step_size * decayed(self.decay, t, self.steps),)
+        """The step size and the momentum."""
+        return self.step_size * decayed(self.decay, t, self.steps), self.momentum
 
     def move(self, task: Task, state: Any, *numbers: Number) -> tuple[MovingPoint, Tensor]:
         value, _, gradient = task.evaluate(state.x)
-        return self.follow(task, state, gradient, numbers[0]), value
+        return self.follow(task, state, gradient, *numbers), value
 
-    def follow(self, task: Task, state: MovingPoint, gradient: Tensor, size: Number) -> MovingPoint:
+    def follow(
+        self, task: Task, state: MovingPoint, gradient: Tensor, size: Number, momentum: Number
+    ) -> MovingPoint:
         """The state after a step of `size` radii along `gradient`, `(B, *shape)`."""
-        momentum = state.momentum
-        if self.momentum:
+        before = state.momentum
+        if isinstance(momentum, Tensor) or momentum:
             length = gradient.abs().flatten(1).sum(1).clamp_min(torch.finfo(gradient.dtype).tiny)
-            momentum = self.momentum * state.momentum + gradient / per_row(length, gradient)
-            gradient = momentum
+            if isinstance(momentum, Tensor):  # where it is zero the gradient stays as it is
+                length.masked_fill_(momentum == 0, 1.0)
+            before = gradient = momentum * before + gradient / per_row(length, gradient)
         x = task.space.project(state.x + size * task.space.ascent(gradient))
-        return MovingPoint(x, momentum)
+        return MovingPoint(x, before)
 
 
 @dataclass(frozen=True, kw_only=True)

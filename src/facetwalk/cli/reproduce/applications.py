@@ -97,7 +97,8 @@ def policies(
     budget: Annotated[int, typer.Option(help="Gradients of each attack at each step.")] = 200,
     only: Annotated[list[str] | None, typer.Option(help="A game; may be repeated.")] = None,
     attack: Annotated[
-        list[str] | None, typer.Option(help="none, FGSM, PGD, ADR-GD or ours; may be repeated.")
+        list[str] | None,
+        typer.Option(help='none, FGSM, PGD, ADR-GD, ours, or "ours, costly"; may be repeated.'),
     ] = None,
     frames: Annotated[
         bool, typer.Option("--frames", help="Also draw frames of an attacked game.")

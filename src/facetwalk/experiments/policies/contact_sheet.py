@@ -12,6 +12,7 @@ from torch import nn
 
 from facetwalk.control import perturbed
 from facetwalk.control.environments import as_stepped, procgen
+from facetwalk.control.perturbing import Aim
 from facetwalk.experiments.drawing import blank_figure, check_drawable, save_figure
 from facetwalk.experiments.policies.planning import ATTACKS, EPS, OURS, Request, policies
 from facetwalk.solvers import Auto, Method
@@ -29,8 +30,9 @@ def save_frames(request: Request, path: Path) -> None:
         raise InputError(f"there is no policy in {request.nets} to draw")
     game, _, policy = found[0]
     eps = EPS[0] / 255
-    attack = "FGSM" if request.quick else OURS
-    save_figure(draw_frames(policy, game, ATTACKS[attack](eps, request.budget), eps), path)
+    attack = ATTACKS["FGSM" if request.quick else OURS]
+    solver = attack.solver(eps, request.budget)
+    save_figure(draw_frames(policy, game, solver, eps, aim=attack.aim), path)
 
 
 def draw_frames(
@@ -39,6 +41,7 @@ def draw_frames(
     solver: Method | Auto,
     eps: float,
     at: Sequence[int] = (5, 25, 50, 75, 100),
+    aim: Aim = "away",
 ) -> Figure:
     """A column for each of these steps of an attacked episode: frame, attacked frame, change."""
     world = as_stepped(procgen(game.lower(), 1))
@@ -46,7 +49,7 @@ def draw_frames(
     figure = blank_figure(1.7 * len(at), 5.6)
     grid: Any = figure.subplots(3, len(at), squeeze=False)
     for step in range(max(at) + 1):
-        found = perturbed(policy, seen, eps, solver=solver, seed=step)
+        found = perturbed(policy, seen, eps, solver=solver, aim=aim, seed=step)
         if step in at:
             _column(grid[:, at.index(step)], step, seen, found, eps)
         seen, _, _ = world.step(found.actions.cpu().numpy())

@@ -61,7 +61,6 @@ class Learner:
             gae_lambda=recipe.gae_lambda,
             ent_coef=recipe.entropy,
             clip_range=recipe.clip,
-            clip_range_vf=recipe.clip,
             rollout_buffer_class=DeviceRollouts,
             policy_kwargs={
                 "features_extractor_class": ImpalaFeatures,
