@@ -25,7 +25,7 @@ import facetwalk as fw
 from facetwalk.objectives import Margin
 from facetwalk.solvers import ActivationDescent, Auto, Recombination, Sign
 
-LARGEST_JOB = 10_000_000
+LARGEST_JOB = 4_000_000
 """Rows times evaluations, so that no measurement takes minutes."""
 
 
