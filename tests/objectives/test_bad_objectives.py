@@ -42,8 +42,6 @@ BAD_OBJECTIVES = {
     ),
     "whole costs": (lambda: ExpectedCost(torch.ones(1, 3).long()), "costs must be floats"),
     "costs of one row": (lambda: DecisionCost(torch.ones(3)), r"of shape \(3,\)"),
-    "costs below zero": (lambda: DecisionCost(torch.tensor([[0.0, -1.0]])), "none below zero"),
-    "costs without end": (lambda: ExpectedCost(torch.tensor([[torch.inf]])), "finite numbers"),
     "a number as objective": (lambda: as_objective(3), "must be callable; it is a int"),
     "a name as objective": (lambda: as_objective("margin"), "it is a str"),
 }
@@ -69,6 +67,8 @@ BAD_OUTPUTS = {
     "one class": (TargetedMargin([0]), (1, 1), "two classes or more"),
     "two classes for DLR": (DLR([0]), (1, 2), "DLR needs three classes"),
     "three classes for targeted DLR": (TargetedDLR([0], [1]), (1, 3), "needs four classes"),
+    "costs below zero": (DecisionCost(torch.tensor([[0.0, -1.0]])), (1, 2), "none below zero"),
+    "costs without end": (ExpectedCost(torch.full((1, 2), torch.inf)), (1, 2), "finite numbers"),
     "costs of other classes": (
         DecisionCost(torch.ones(1, 4)),
         (2, 3),

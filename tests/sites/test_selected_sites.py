@@ -105,3 +105,17 @@ def test_join_split_parts_and_spread_fit_together():
     assert spread.shape == joined.shape
     for i, whole in enumerate(sites.split(spread)):
         assert (whole == by_site[:, i].reshape(3, 1, 1, 1)).all()
+
+
+def test_what_lies_with_channels_last_is_joined_and_split_without_copies():
+    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2)).eval()
+    x = torch.rand(3, 2, 6, 6)
+    plain = discover(net, x)
+    last = discover(net.to(memory_format=torch.channels_last), x)
+    (site,), (z,) = last.sites, last.pre_activations(x)[1]
+    assert (plain.sites[0].channels_last, site.channels_last) == (False, True)
+    assert site.flat(z).data_ptr() == z.data_ptr()
+    assert site.unflat(site.flat(z)).data_ptr() == z.data_ptr()
+    assert torch.equal(site.unflat(site.flat(z)), z)
+    assert torch.equal(last.split(last.join([z]))[0], z)
+    assert torch.equal(last.join([z]), z.permute(0, 2, 3, 1).flatten(1))

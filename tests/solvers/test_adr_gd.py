@@ -1,5 +1,6 @@
 """ADR-GD against a transcription of Algorithm 1, and its settings against the paper's tables."""
 
+from copy import deepcopy
 from dataclasses import fields, replace
 
 import pytest
@@ -105,6 +106,18 @@ def test_noise_is_part_of_the_compared_walks(network):
     quiet = replace(solver, perturb=False)
     silent = algorithm_1(net, objective, space64, space64.center[0], quiet, seed=5)
     assert max((a - b).abs().max() for a, b in zip(noisy, silent, strict=True)) > 1e-3
+
+
+@pytest.mark.parametrize("preset", ["paper", "released-attack"])
+def test_where_channels_lie_in_memory_changes_nothing_without_noise(preset):
+    net, objective, space = convolutional()
+    solver = replace(AdrGd.preset(preset), steps=12, perturb=False, **GENTLE)
+    walks = [
+        fw.maximize(fw.Problem(each, objective, space), solver=solver, trace=True)
+        for each in (net, deepcopy(net).to(memory_format=torch.channels_last))
+    ]
+    torch.testing.assert_close(walks[0].x, walks[1].x)
+    torch.testing.assert_close(walks[0].trace.best, walks[1].trace.best)
 
 
 @pytest.mark.parametrize("change", ABLATIONS.values(), ids=ABLATIONS)

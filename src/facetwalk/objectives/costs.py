@@ -25,11 +25,11 @@ class _Costs(Objective):
                 "costs must be floats (B, classes); they are "
                 f"{self.costs.dtype} of shape {tuple(self.costs.shape)}"
             )
-        if not bool(torch.isfinite(self.costs).all()) or bool((self.costs < 0).any()):
-            raise InputError("costs must be finite numbers, none below zero")
 
     def check(self, outputs: Tensor) -> None:
         check_logits(outputs)
+        if not bool(torch.isfinite(self.costs).all()) or bool((self.costs < 0).any()):
+            raise InputError("costs must be finite numbers, none below zero")
         if outputs.shape[1] != self.costs.shape[1]:
             raise InputError(
                 f"there are costs of {self.costs.shape[1]} classes, and the model has "
@@ -46,7 +46,7 @@ class ExpectedCost(_Costs):
     """
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        return (outputs.log_softmax(1) + self.costs.log()).logsumexp(1)
+        return _expected(self.costs, outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class DecisionCost(_Costs):
         lead = outputs.masked_fill(~free, -torch.inf).amax(1)
         lead = lead - outputs.masked_fill(free, -torch.inf).amax(1)
         cost = at(self.costs.expand_as(outputs), outputs.argmax(1))
-        climbed = ExpectedCost(self.costs)(outputs)
+        climbed = _expected(self.costs, outputs)
         return torch.where(cost > 0, climbed + (cost - climbed).detach(), -lead)
 
     def alternative(self, outputs: Any, turn: Tensor) -> Objective:
@@ -84,4 +84,9 @@ class MixedCosts(_Costs):
     def __call__(self, outputs: Tensor) -> Tensor:
         free = self.costs.expand_as(outputs) == 0
         away = -outputs.log_softmax(1).masked_fill(~free, -torch.inf).logsumexp(1)
-        return torch.where(self.kind == 0, ExpectedCost(self.costs)(outputs), away)
+        return torch.where(self.kind == 0, _expected(self.costs, outputs), away)
+
+
+def _expected(costs: Tensor, outputs: Tensor) -> Tensor:
+    """The logarithm of the expected cost, `(B,)`."""
+    return (outputs.log_softmax(1) + costs.log()).logsumexp(1)

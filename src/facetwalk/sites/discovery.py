@@ -37,10 +37,23 @@ class Site:
     """Position among all hinges that one call of the model evaluates."""
     overwritten: bool = False
     """Whether the model changes the pre-activation in place later on."""
+    channels_last: bool = False
+    """Whether the channels of an image lie side by side in memory."""
 
     @property
     def neurons(self) -> int:
         return math.prod(self.shape)
+
+    def flat(self, tensor: Tensor) -> Tensor:
+        """`(B, *shape)` as `(B, neurons)` in the order of memory: the same memory, if it can be."""
+        return (tensor.movedim(1, -1) if self.channels_last else tensor).flatten(1)
+
+    def unflat(self, tensor: Tensor) -> Tensor:
+        """What `flat` made so, as `(B, *shape)` again: the same memory."""
+        if not self.channels_last:
+            return tensor.unflatten(1, self.shape)
+        channels, *size = self.shape
+        return tensor.unflatten(1, (*size, channels)).movedim(-1, 1)
 
 
 SiteSelection = str | Iterable[str] | Callable[[Site], bool]
@@ -67,8 +80,10 @@ class Sites:
         return sum(site.neurons for site in self.sites)
 
     def join(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Tensors `(B, *site.shape)`, one a site, as one of shape `(B, neurons)`."""
-        return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
+        """Tensors `(B, *site.shape)`, one a site, as one of shape `(B, neurons)`; neurons of a site
+        come in the order in which they lie in memory."""
+        pairs = zip(self.sites, tensors, strict=True)
+        return torch.cat([site.flat(tensor) for site, tensor in pairs], 1)
 
     def parts(self, joined: Tensor) -> tuple[Tensor, ...]:
         """Views `(B, site.neurons)` of a joined tensor, one a site."""
@@ -77,7 +92,7 @@ class Sites:
     def split(self, joined: Tensor) -> list[Tensor]:
         """What `join` put together: views `(B, *site.shape)`, one a site."""
         pairs = zip(self.parts(joined), self.sites, strict=True)
-        return [part.unflatten(1, site.shape) for part, site in pairs]
+        return [site.unflat(part) for part, site in pairs]
 
     def spread(self, by_site: Tensor) -> Tensor:
         """A number for each site, `(B, sites)`, as one for each neuron, `(B, neurons)`."""
@@ -201,7 +216,8 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             path = paths[-1] or "model"
             calls[path] = calls.get(path, -1) + 1
             name = f"{path}#{calls[path]}"
-            found.append((Site(name, mode.op_name, _shape_of_one(name, z), number), z, z._version))
+            site = Site(name, mode.op_name, _shape_of_one(name, z), number)
+            found.append((replace(site, channels_last=_has_channels_last(z)), z, z._version))
         return torch.relu(z)
 
     mode = Interception(record)
@@ -247,6 +263,12 @@ def _shape_of_one(name: str, z: Tensor) -> tuple[int, ...]:
         )
     fold = z.shape[0] // _COPIES
     return (tuple(z.shape[1:]) or (1,)) if fold == 1 else (fold, *z.shape[1:])
+
+
+def _has_channels_last(z: Tensor) -> bool:
+    if z.ndim != 4 or z.is_contiguous():
+        return False
+    return z.is_contiguous(memory_format=torch.channels_last)
 
 
 def _depends_on(tensor: Tensor, leaf: Tensor) -> bool:

@@ -278,7 +278,7 @@ class AdrGd(ScheduledSolver):
         pairs = zip(sites.parts(gate), sites.parts(of_gate), strict=True)
         crossings = [Crossing(*pair) for pair in pairs]
         with torch.enable_grad():
-            outputs = sites.run(both, lambda i, z: HalfGated.apply(z.flatten(1), crossings[i]))
+            outputs = sites.run(both, partial(_cross, sites, crossings))
             score = task.guide(map_tensors(lambda y: self._scaled(y[rows:]), outputs))
         penalty = self._penalty(state, sites.join([each.plain for each in crossings]), lean, gate)
         if self.penalty_moves_input:
@@ -378,6 +378,11 @@ class AdrGd(ScheduledSolver):
         move = self.weight_step * gradient
         move.masked_fill_(gradient <= self.weight_tolerance, -self.weight_decay)
         return replace(state, beta=move.add_(state.beta).clamp_(*self.weight_bounds))
+
+
+def _cross(sites: Sites, crossings: list[Crossing], i: int, z: Tensor) -> Tensor:
+    site = sites.sites[i]
+    return site.unflat(HalfGated.apply(site.flat(z), crossings[i]))  # pyright: ignore
 
 
 def _firsts(sites: Sites, x: Tensor) -> Tensor:

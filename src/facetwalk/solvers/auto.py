@@ -31,7 +31,7 @@ _POLISH_STEP, _FINISH_STEP = 0.2, 0.02
 _PUSH = 50
 """Steps of the polish on the way to a threshold at most: a fifth of all, where that is less."""
 _PUSH_STEP, _PUSH_MOMENTUM = 0.4, 0.75
-_EXACT_FIRST = 600
+_EXACT_FIRST = 1000
 """On the way to a threshold the first generation climbs exact gradients from so many evaluations
 on: later ones are enough to find dead neurons."""
 
