@@ -57,7 +57,7 @@ def make(
     Traceback (most recent call last):
     facetwalk.types.InputError: there is no folder nowhere...
     """
-    _check_safetensors()
+    check_safetensors()
     make_folder(out)
     record_file, weights_file = (out / f"{recipe.name}.{kind}" for kind in ("json", "safetensors"))
     seen, test = (_read(recipe, data, split, images) for split in ("train", "test"))
@@ -80,13 +80,14 @@ def make(
         "torch": torch.__version__,
         "machine": machine(device),
     }
-    write_whole(weights_file, _saved(trained.net))
+    write_whole(weights_file, as_safetensors(trained.net))
     write_whole(record_file, (json.dumps(record, indent=1) + "\n").encode())
     checkpoint.remove()
     return record
 
 
-def _check_safetensors() -> None:
+def check_safetensors() -> None:
+    """Raises `MissingExtraError` before a training whose weights could not be saved."""
     try:
         import safetensors.torch  # noqa: F401
     except ImportError as error:
@@ -129,10 +130,13 @@ def repeatable_convolutions() -> Iterator[None]:
         cudnn.benchmark, cudnn.deterministic = before
 
 
-def _saved(net: nn.Module) -> bytes:
+def as_safetensors(net: nn.Module) -> bytes:
+    """Its weights as a `.safetensors` file has them; those that go by two names are there twice."""
     from safetensors.torch import save
 
-    return save({name: value.cpu().contiguous() for name, value in net.state_dict().items()})
+    weights = {name: value.cpu() for name, value in net.state_dict().items()}
+    same = torch.contiguous_format
+    return save({name: value.clone(memory_format=same) for name, value in weights.items()})
 
 
 def machine(device: str) -> str:

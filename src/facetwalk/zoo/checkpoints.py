@@ -7,12 +7,21 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from facetwalk.types import InputError
+from facetwalk.types import InputError, MissingExtraError
 
 Network = TypeVar("Network", bound=nn.Module)
 
 _COUNTER = "num_batches_tracked"
 """Batch norm's count of batches: no output depends on it, and old checkpoints do not have it."""
+
+
+def from_safetensors(content: bytes, what: str) -> dict[str, Tensor]:
+    """The weights in a `.safetensors` file; without the extra, `what` is what needs it."""
+    try:
+        from safetensors.torch import load
+    except ImportError as error:
+        raise MissingExtraError(what, "demo") from error
+    return load(content)
 
 
 def load_weights(net: Network, weights: Mapping[str, Tensor]) -> Network:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.types import InputError, MissingExtraError
+from facetwalk.zoo.checkpoints import from_safetensors
 
 WEIGHTS = "digits_net.safetensors"
 """Name of the shipped weights within this package; `training.train_digits` writes them."""
@@ -41,11 +42,8 @@ class DigitsNet(nn.Sequential):
 
 def digits_net() -> DigitsNet:
     """The shipped network, adversarially trained, in eval mode."""
-    try:
-        from safetensors.torch import load
-    except ImportError as error:
-        raise MissingExtraError("the digits network", "demo") from error
-    weights = load(resources.files("facetwalk.zoo").joinpath(WEIGHTS).read_bytes())
+    content = resources.files("facetwalk.zoo").joinpath(WEIGHTS).read_bytes()
+    weights = from_safetensors(content, "the digits network")
     with torch.device("meta"):
         net = DigitsNet()
     net.load_state_dict(weights, assign=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from facetwalk.messages import reason
-from facetwalk.types import InputError
-from facetwalk.zoo.checkpoints import load_weights
+from facetwalk.types import InputError, MissingExtraError
+from facetwalk.zoo.checkpoints import from_safetensors, load_weights
 
 ACTIONS = 15
 
@@ -59,18 +60,31 @@ class ImpalaPolicy(nn.Module):
 
 
 def impala_policy(path: Path | str) -> ImpalaPolicy:
-    """The policy whose state dict a file holds, in eval mode; its channels lie side by side in
-    memory, which makes it faster.
+    """The policy whose state dict a file holds, torch's or `.safetensors`, in eval mode; its
+    channels lie side by side in memory, which makes it faster.
 
     >>> impala_policy("nowhere.pt")
     Traceback (most recent call last):
     facetwalk.types.InputError: nowhere.pt cannot be read (FileNotFoundError: ...
     """
     try:
-        weights = torch.load(path, "cpu", weights_only=True)
+        weights = _read(Path(path))
+    except MissingExtraError:
+        raise
     except Exception as error:
         raise InputError(f"{path} cannot be read ({reason(error)})") from error
     if not isinstance(weights, dict) or "logits_fc.bias" not in weights:
         raise InputError(f"{path} holds no policy: logits_fc.bias is missing")
-    policy = load_weights(ImpalaPolicy(len(weights["logits_fc.bias"]) - 1), weights)
+    actions = len(weights["logits_fc.bias"]) - 1
+    return with_channels_last(load_weights(ImpalaPolicy(actions), weights))
+
+
+def _read(path: Path) -> Any:
+    if path.suffix == ".safetensors":
+        return from_safetensors(path.read_bytes(), "a .safetensors file")
+    return torch.load(path, "cpu", weights_only=True)
+
+
+def with_channels_last(policy: ImpalaPolicy) -> ImpalaPolicy:
+    """The same policy; the channels of its weights lie side by side in memory."""
     return policy.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

@@ -30,6 +30,14 @@ def test_weights_are_those_of_the_training(tmp_path):
     assert {path.name for path in path.parent.iterdir()} == {"Halves_ppo.pt", "Halves_ppo.json"}
 
 
+def test_weights_may_be_safetensors(tmp_path):
+    made(tmp_path / "a.pt")
+    made(tmp_path / "a.safetensors")
+    expected, found = (impala_policy(tmp_path / f"a.{kind}") for kind in ("pt", "safetensors"))
+    x = torch.rand(2, 3, 64, 64)
+    assert torch.equal(found(x), expected(x))
+
+
 def test_policies_are_measured_on_the_levels_of_training_and_on_all_others(tmp_path):
     asked = []
 

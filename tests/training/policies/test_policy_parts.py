@@ -80,7 +80,12 @@ def test_games_are_stepped_as_gym3_steps_them():
 
 def test_the_network_that_is_saved_acts_as_the_one_that_was_trained():
     env = Gym3VecEnv(BrightHalves("halves", 2, 1, seed=0))
-    settings = {"features_extractor_class": ImpalaFeatures, "net_arch": [], "ortho_init": False}
+    settings = {
+        "features_extractor_class": ImpalaFeatures,
+        "features_extractor_kwargs": {"precision": "full"},
+        "net_arch": [],
+        "ortho_init": False,
+    }
     agent = PPO("CnnPolicy", env, n_steps=4, batch_size=4, policy_kwargs=settings, seed=0)
     seen = np.random.default_rng(0).integers(0, 256, (5, 3, 64, 64), dtype=np.uint8)
     x = torch.from_numpy(seen)
@@ -90,3 +95,24 @@ def test_the_network_that_is_saved_acts_as_the_one_that_was_trained():
         values = net.model(x / 255)[:, -1:]
         torch.testing.assert_close(values, agent.policy.predict_values(x))
     assert not net.training
+
+
+def test_images_in_parts_have_the_features_of_all_at_once(monkeypatch):
+    torch.manual_seed(0)
+    seen = torch.rand(5, 3, 64, 64)
+    features = ImpalaFeatures(Box(0, 255, (3, 64, 64), dtype=np.uint8), "full")
+    whole = features(seen)
+    monkeypatch.setattr("facetwalk.training.policies.features._FITS_CACHES", 2)
+    torch.testing.assert_close(features(seen), whole)
+
+
+def test_rounded_features_are_near_the_exact_ones():
+    space = Box(0, 255, (3, 64, 64), dtype=np.uint8)
+    exact, rounded = (ImpalaFeatures(space, precision) for precision in ("full", "bf16"))
+    rounded.load_state_dict(exact.state_dict())
+    seen = torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        expected, found = exact(seen), rounded(seen)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, expected)
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.02 * expected.max().item())

@@ -21,6 +21,7 @@ def main(words: list[str]) -> None:
     parser.add_argument("--rollout", type=int, default=16_384, help="steps before an update")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--precision", choices=("full", "bf16"), default="bf16")
     parser.add_argument("--minutes", type=float, help="stop after so long; run again to go on")
     parser.add_argument("--episodes", type=int, default=100, help="to measure the policy by")
     parser.add_argument("--restart", action="store_true", help="begin anew")
@@ -35,6 +36,7 @@ def main(words: list[str]) -> None:
                 envs=asked.envs,
                 rollout=asked.rollout,
                 seed=asked.seed,
+                precision=asked.precision,
             ),
             asked.out,
             device=asked.device,

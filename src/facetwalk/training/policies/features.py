@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -10,15 +10,19 @@ from torch import Tensor, nn
 
 from facetwalk.zoo import ImpalaPolicy
 
+_FITS_CACHES = 256
+"""Images at once on a CPU: larger batches leave its caches between one layer and the next."""
+
 
 class ImpalaFeatures(BaseFeaturesExtractor):
-    """All of `zoo.ImpalaPolicy` but its last layer; on a GPU it counts in bfloat16."""
+    """All of `zoo.ImpalaPolicy` but its last layer."""
 
-    def __init__(self, observation_space: Any) -> None:
+    def __init__(self, observation_space: Any, precision: Literal["full", "bf16"]) -> None:
         *body, last = ImpalaPolicy().model
         assert isinstance(last, nn.Linear)
         super().__init__(observation_space, last.in_features)
         self.body = nn.Sequential(*body)
+        self.precision = precision
         for layer in self.body.modules():
             if isinstance(layer, nn.Conv2d | nn.Linear):
                 assert layer.bias is not None
@@ -27,8 +31,12 @@ class ImpalaFeatures(BaseFeaturesExtractor):
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
     def forward(self, x: Tensor) -> Tensor:
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
-            return self.body(x.contiguous(memory_format=torch.channels_last)).float()
+        parts = (x,) if x.is_cuda else x.split(_FITS_CACHES)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            return torch.cat([self._of(part) for part in parts]).float()
+
+    def _of(self, x: Tensor) -> Tensor:
+        return self.body(x.contiguous(memory_format=torch.channels_last))
 
 
 def as_impala(policy: Any) -> ImpalaPolicy:

@@ -64,6 +64,7 @@ class Learner:
             rollout_buffer_class=DeviceRollouts,
             policy_kwargs={
                 "features_extractor_class": ImpalaFeatures,
+                "features_extractor_kwargs": {"precision": recipe.precision},
                 "net_arch": [],
                 "ortho_init": False,
                 "optimizer_kwargs": {"eps": 1e-5, "fused": True},

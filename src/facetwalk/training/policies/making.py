@@ -15,7 +15,12 @@ from facetwalk.control import play
 from facetwalk.control.environments import procgen
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
-from facetwalk.training.making import machine, repeatable_convolutions
+from facetwalk.training.making import (
+    as_safetensors,
+    check_safetensors,
+    machine,
+    repeatable_convolutions,
+)
 from facetwalk.training.policies.recipe import PolicyRecipe
 from facetwalk.types import InputError
 from facetwalk.writing import make_folder, write_whole
@@ -40,8 +45,9 @@ def make_policy(
 ) -> dict[str, Any]:
     """Train a policy, measure it, write both to files, and return the record.
 
-    `out` holds its weights, which `zoo.impala_policy` loads; beside it lie the record, a JSON file,
-    and until all steps are done a checkpoint, from which training goes on when it is run again.
+    `out`, torch's file or one that is called `.safetensors`, holds its weights, which
+    `zoo.impala_policy` loads; beside it lie the record, a JSON file, and until all steps are done a
+    checkpoint, from which training goes on when it is run again.
 
     Args:
         device: "cpu" or "cuda".
@@ -58,6 +64,8 @@ def make_policy(
     """
     from facetwalk.training.policies.fitting import train_policy
 
+    if out.suffix == ".safetensors":
+        check_safetensors()
     make_folder(out.parent)
     asked = asdict(recipe)
     record_file = out.with_suffix(".json")
@@ -86,7 +94,7 @@ def make_policy(
         "torch": torch.__version__,
         "machine": machine(device),
     }
-    write_whole(out, _saved(net))
+    write_whole(out, _saved(net, out.suffix))
     write_whole(record_file, (json.dumps(record, indent=1) + "\n").encode())
     if trained.steps >= recipe.steps:
         checkpoint.remove()
@@ -121,7 +129,9 @@ def _played(
     }
 
 
-def _saved(net: ImpalaPolicy) -> bytes:
+def _saved(net: ImpalaPolicy, suffix: str) -> bytes:
+    if suffix == ".safetensors":
+        return as_safetensors(net)
     content = io.BytesIO()
     weights = {name: value.cpu().contiguous() for name, value in net.state_dict().items()}
     torch.save(weights, content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from facetwalk.types import InputError
 
@@ -33,6 +34,8 @@ class PolicyRecipe:
     gae_lambda: float = 0.95
     entropy: float = 0.01
     clip: float = 0.2
+    precision: Literal["full", "bf16"] = "bf16"
+    """Of convolutions and of the layer above them."""
 
     def __post_init__(self) -> None:
         for name in ("levels", "steps", "envs", "rollout", "minibatches", "epochs"):
