@@ -16,6 +16,7 @@ from facetwalk.experiments.commands import commands_of, remember_command
 from facetwalk.experiments.drawing import check_drawable, save_figure
 from facetwalk.experiments.experiment import Cell, Experiment, Plan, Record
 from facetwalk.experiments.latex import latex
+from facetwalk.experiments.measuring import measured
 from facetwalk.experiments.tables import Table
 from facetwalk.messages import reason
 from facetwalk.progress import progress_report
@@ -48,10 +49,12 @@ def reproduce(
     out: Path,
     progress: bool = False,
     command: str | None = None,
+    processes: int = 1,
 ) -> Outcome:
     """Measure the cells that `out` has no records of yet, each written as soon as it is there.
 
-    `command` is what makes these records, for tables to name.
+    `command` is what makes these records, for tables to name. With several `processes` the cells
+    must be picklable.
 
     >>> from tempfile import TemporaryDirectory
     >>> from facetwalk.experiments.drawing import blank_figure
@@ -68,9 +71,8 @@ def reproduce(
     if command is not None:
         remember_command(out, command)
     with progress_report(progress, experiment.name) as report:
-        for number, cell in enumerate(left):
-            report(number / len(left), cell.words)
-            folder.add([{**cell.about, "made_from": cell.made_from, **cell.measure()}])
+        for cell, record in measured(left, processes, report):
+            folder.add([{**cell.about, "made_from": cell.made_from, **record}])
     write_whole(out / _LEFT_OUT, (json.dumps(plan.left_out, indent=1) + "\n").encode())
     return describe(experiment, out)
 

@@ -9,7 +9,14 @@ import typer
 
 from facetwalk.cli import attack_options, options
 from facetwalk.cli.model_choice import check_device
-from facetwalk.cli.reproduce.running import Data, FigureOnly, Nets, Out, run_experiment
+from facetwalk.cli.reproduce.running import (
+    Data,
+    FigureOnly,
+    Nets,
+    Out,
+    Processes,
+    run_experiment,
+)
 from facetwalk.experiments import adversarial as adversarial_experiment
 from facetwalk.experiments import policies as policies_experiment
 from facetwalk.experiments import rl as rl_experiment
@@ -63,7 +70,7 @@ def rl(
     algo: Annotated[list[str] | None, typer.Option(help="td3 or ddpg; may be repeated.")] = None,
     steps: Annotated[int, typer.Option(min=20, help="Of each run.")] = 100_000,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each algorithm.")] = 3,
-    processes: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    processes: Processes = 1,
     device: attack_options.Device = "cpu",
     quick: Annotated[
         bool, typer.Option("--quick", help="Some hundred steps of Pendulum-v1.")
@@ -80,17 +87,15 @@ def rl(
         )
 
     def plan(request: rl_experiment.Request) -> Plan:
-        if processes > 1:
-            rl_experiment.train_side_by_side(request, out, processes)
         return rl_experiment.plan(request, out)
 
-    run_experiment(rl_experiment.RL, ask, plan, out, figure_only, quiet)
+    run_experiment(rl_experiment.RL, ask, plan, out, figure_only, quiet, processes)
 
 
 def policies(
     out: Out,
     nets: Annotated[
-        Path | None, typer.Option(help="Folder with policies: see docs/control.md.")
+        Path | None, typer.Option(help="Folder with more policies: see docs/control.md.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Of each attack on each policy.")] = 100,
     parallel: Annotated[int, typer.Option(min=1, help="Games at a time.")] = 50,
@@ -98,14 +103,17 @@ def policies(
     only: Annotated[list[str] | None, typer.Option(help="A game; may be repeated.")] = None,
     attack: Annotated[
         list[str] | None,
-        typer.Option(help='none, FGSM, PGD, ADR-GD, ours, or "ours, costly"; may be repeated.'),
+        typer.Option(
+            help='none, FGSM, PGD, ADR-GD, ours, "PGD, costly", or "ours, costly"; may be repeated.'
+        ),
     ] = None,
     frames: Annotated[
         bool, typer.Option("--frames", help="Also draw frames of an attacked game.")
     ] = False,
+    processes: Processes = 1,
     device: attack_options.Device = "cpu",
     quick: Annotated[
-        bool, typer.Option("--quick", help="One episode of a network with random weights.")
+        bool, typer.Option("--quick", help="One episode of the policy that is shipped.")
     ] = False,
     figure_only: FigureOnly = False,
     quiet: options.Quiet = False,
@@ -119,7 +127,13 @@ def policies(
         )
 
     run_experiment(
-        policies_experiment.POLICIES, ask, policies_experiment.plan, out, figure_only, quiet
+        policies_experiment.POLICIES,
+        ask,
+        policies_experiment.plan,
+        out,
+        figure_only,
+        quiet,
+        processes,
     )
     if frames and not figure_only:
         policies_experiment.save_frames(ask(), out / "frames.png")

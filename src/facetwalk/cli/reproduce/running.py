@@ -26,6 +26,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="A small form that needs no
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of MNIST, CIFAR-10 and ImageNet.")
 ]
+Processes = Annotated[int, typer.Option(min=1, help="Measurements at a time, each a process.")]
 Nets = Annotated[Path | None, typer.Option(help="Folder with networks: see docs/reproduce.md.")]
 
 
@@ -36,6 +37,7 @@ def run_experiment(
     out: Path,
     figure_only: bool,
     quiet: bool,
+    processes: int = 1,
 ) -> None:
     """Run what is asked for, unless only the figure is, and show what the records say."""
     if figure_only:
@@ -43,7 +45,7 @@ def run_experiment(
     else:
         request = ask()
         command = command_of(experiment.name, request, out)
-        outcome = reproduce(experiment, plan(request), out, not quiet, command)
+        outcome = reproduce(experiment, plan(request), out, not quiet, command, processes)
     for table in outcome.tables:
         say_wrapped(table.title)
         show_table(table.columns, table.rows, words=table.words)

@@ -1,7 +1,7 @@
 """Training with refined actions: the paper's section 6.2, figure 4."""
 
 from facetwalk.experiments.experiment import Experiment
-from facetwalk.experiments.rl.planning import Request, plan, train_side_by_side
+from facetwalk.experiments.rl.planning import Request, plan
 from facetwalk.experiments.rl.reporting import ABOUT, comment, draw, tables
 
 RL = Experiment(
@@ -13,4 +13,4 @@ RL = Experiment(
     draw=draw,
 )
 
-__all__ = ["RL", "Request", "plan", "train_side_by_side"]
+__all__ = ["RL", "Request", "plan"]

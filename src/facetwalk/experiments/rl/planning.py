@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -58,27 +56,19 @@ class Request:
 
 
 def plan(request: Request, out: Path) -> Plan:
-    """A cell for each run; one that is trained already is only read."""
+    """A cell for each run; one that is trained already is only read.
+
+    Those of one seed come before those of the next, and of these the slowest first.
+    """
+    runs = sorted(request.runs(), key=lambda run: (run.seed, run.variant != PAPER))
     cells = [
         Cell(
             {"env": run.env, "algo": run.algo, "variant": run.variant, "seed": run.seed},
             "",
             partial(train, run, out / "runs"),
         )
-        for run in request.runs()
+        for run in runs
     ]
-    shared = asdict(request.runs()[0])
+    shared = asdict(runs[0])
     settings = {name: shared[name] for name in ("steps", "width", "batch", "device")}
     return Plan(settings, cells)
-
-
-def train_side_by_side(request: Request, out: Path, processes: int) -> None:
-    """Train all runs, so many at a time, each in a process of its own.
-
-    Those of one seed come before those of the next, and of these the slowest first.
-    """
-    runs = sorted(request.runs(), key=lambda run: (run.seed, run.variant != PAPER))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        for _ in pool.map(partial(train, folder=out / "runs"), runs):
-            pass

@@ -10,7 +10,8 @@ import numpy as np
 
 from facetwalk.experiments.drawing import blank_figure
 from facetwalk.experiments.experiment import Record
-from facetwalk.experiments.rl.training import PLAIN
+from facetwalk.experiments.rl.planning import ALGORITHMS
+from facetwalk.experiments.rl.training import PLAIN, VARIANTS
 from facetwalk.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -34,9 +35,14 @@ def curves(records: Sequence[Record]) -> dict[tuple[str, str, str], tuple[list[i
     for record in records:
         key = record["env"], record["algo"], record["variant"]
         found.setdefault(key, []).append(record)
+    envs = list(dict.fromkeys(env for env, _, _ in found))
+
+    def place(key: tuple[str, str, str]) -> tuple[int, int, int]:
+        return envs.index(key[0]), ALGORITHMS.index(key[1]), VARIANTS.index(key[2])
+
     return {
-        key: (same[0]["steps"], np.array([record["means"] for record in same]))
-        for key, same in found.items()
+        key: (found[key][0]["steps"], np.array([record["means"] for record in found[key]]))
+        for key in sorted(found, key=place)
     }
 
 
