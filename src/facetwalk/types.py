@@ -31,6 +31,10 @@ class MissingExtraError(FacetwalkError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional dependency: pip install 'facetwalk[{extra}]'")
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return MissingExtraError, (self.what, self.extra)
 
 
 class DownloadError(FacetwalkError, RuntimeError):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 
 import torch
 
 from facetwalk.experiments.experiment import Cell, Record
 from facetwalk.progress import Report
+from facetwalk.types import FacetwalkError
 
 Measured = Iterator[tuple[Cell, Record]]
 """Cells with their records, each as soon as it is there."""
@@ -31,15 +33,30 @@ def measured(cells: Sequence[Cell], processes: int, report: Report) -> Measured:
 
 
 def _side_by_side(cells: Sequence[Cell], processes: int, report: Report) -> Measured:
-    context = multiprocessing.get_context("spawn")
+    """After a failure nothing new begins, what is under way is finished, and then it is raised."""
+    context, failure = multiprocessing.get_context("spawn"), None
     with ProcessPoolExecutor(processes, context, _share_cores, (processes,)) as pool:
-        waiting = {pool.submit(cell.measure): cell for cell in cells}
+        asked = {pool.submit(cell.measure): cell for cell in cells}
+        left = set(asked)
         try:
-            for number, done in enumerate(as_completed(waiting), 1):
-                yield waiting[done], done.result()
-                report(number / len(cells), f"{waiting[done].words} is done")
+            while left:
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                for each in done:
+                    if each.exception() is None:
+                        yield asked[each], each.result()
+                        report(1 - len(left) / len(cells), f"{asked[each].words} is done")
+                    else:
+                        failure = failure or each.exception()
+                        left = {other for other in left if not other.cancel()}
         finally:
             pool.shutdown(cancel_futures=True)
+    if isinstance(failure, BrokenProcessPool):
+        raise FacetwalkError(
+            "a process was killed before its measurement was done, perhaps for want of memory: "
+            "run again with fewer at a time; what is done is kept"
+        ) from failure
+    if failure is not None:
+        raise failure
 
 
 def _share_cores(processes: int) -> None:
