@@ -59,6 +59,18 @@ def test_an_interrupted_training_ends_as_one_that_was_not(tmp_path, monkeypatch)
     assert not torch.equal(weights(another), weights(whole))
 
 
+def test_a_policy_cools_at_the_end_of_its_training():
+    recipe = replace(TINY, cooling=0.75)
+    learner = fitting.Learner(recipe, games(recipe), "cpu")
+    optimizer, seen = learner.agent.policy.optimizer, []
+    while learner.steps < recipe.steps:
+        learner.update()
+        seen.append((learner.agent.ent_coef, optimizer.param_groups[0]["lr"]))
+    for (entropy, rate), share in zip(seen, (1, 32 / 36, 16 / 36), strict=True):
+        assert entropy == pytest.approx(share * recipe.entropy)
+        assert rate == pytest.approx(share * recipe.learning_rate)
+
+
 def test_the_time_may_be_over_before_the_steps_are(tmp_path):
     checkpoint = Checkpoint(tmp_path / "halves.checkpoint", {})
     none = train_policy(TINY, games(TINY), minutes=-1, checkpoint=checkpoint)
@@ -80,3 +92,5 @@ def test_what_cannot_be_trained_is_said_in_words():
         PolicyRecipe(game="coinrun", envs=0)
     with pytest.raises(InputError, match="16384 steps cannot be divided evenly among 48 envs"):
         PolicyRecipe(game="coinrun", envs=48)
+    with pytest.raises(InputError, match=r"cooling must be a share in \[0, 1\]; it is 60"):
+        PolicyRecipe(game="coinrun", cooling=60)

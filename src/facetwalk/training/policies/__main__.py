@@ -19,6 +19,8 @@ def main(words: list[str]) -> None:
     parser.add_argument("--steps", type=int, default=25_000_000, help="of all games together")
     parser.add_argument("--envs", type=int, default=64, help="games side by side")
     parser.add_argument("--rollout", type=int, default=16_384, help="steps before an update")
+    cooling = "share of the steps in which learning rate and entropy fall to zero at the end"
+    parser.add_argument("--cooling", type=float, default=0.0, help=cooling)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--precision", choices=("full", "bf16"), default="bf16")
@@ -36,6 +38,7 @@ def main(words: list[str]) -> None:
                 envs=asked.envs,
                 rollout=asked.rollout,
                 seed=asked.seed,
+                cooling=asked.cooling,
                 precision=asked.precision,
             ),
             asked.out,

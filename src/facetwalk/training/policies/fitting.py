@@ -83,6 +83,9 @@ class Learner:
         """Play one rollout and learn from it. Random numbers depend on the seed and the step."""
         began = time.perf_counter()
         torch.manual_seed(self.recipe.seed + self.steps)
+        warmth = self.recipe.warmth(self.steps)
+        self.agent.ent_coef = warmth * self.recipe.entropy
+        self.agent.lr_schedule = lambda left: warmth * self.recipe.learning_rate
         self.agent.learn(self.recipe.rollout, reset_num_timesteps=False)
         self.seconds += time.perf_counter() - began
         returns = [episode["r"] for episode in self.agent.ep_info_buffer or ()]

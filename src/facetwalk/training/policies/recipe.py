@@ -34,6 +34,9 @@ class PolicyRecipe:
     gae_lambda: float = 0.95
     entropy: float = 0.01
     clip: float = 0.2
+    cooling: float = 0.0
+    """The share of the steps, at the end, in which learning rate and entropy fall to zero: a policy
+    that has few of them is surer then of its most likely action."""
     precision: Literal["full", "bf16"] = "bf16"
     """Of convolutions and of the layer above them."""
 
@@ -41,12 +44,24 @@ class PolicyRecipe:
         for name in ("levels", "steps", "envs", "rollout", "minibatches", "epochs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1; it is {getattr(self, name)}")
+        if not 0 <= self.cooling <= 1:
+            raise InputError(f"cooling must be a share in [0, 1]; it is {self.cooling}")
         for name in ("envs", "minibatches"):
             if self.rollout % getattr(self, name):
                 raise InputError(
                     f"the rollout of {self.rollout} steps cannot be divided evenly among "
                     f"{getattr(self, name)} {name}: choose another number"
                 )
+
+    def warmth(self, steps: int) -> float:
+        """What is left of learning rate and entropy after so many steps.
+
+        >>> recipe = PolicyRecipe(game="coinrun", steps=100_000, cooling=0.5)
+        >>> recipe.warmth(50_000), recipe.warmth(75_000)
+        (1.0, 0.5)
+        """
+        left = max(0, self.steps - steps)
+        return min(1.0, left / (self.cooling * self.steps)) if self.cooling else 1.0
 
     @property
     def steps_between_updates(self) -> int:
