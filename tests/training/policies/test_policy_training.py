@@ -37,25 +37,26 @@ def test_a_policy_learns_which_half_is_bright():
 
 
 def test_an_interrupted_training_ends_as_one_that_was_not(tmp_path, monkeypatch):
-    whole = train_policy(TINY, games(TINY))
+    recipe = replace(TINY, steps=80)
+    whole = train_policy(recipe, games(recipe))
     checkpoint = Checkpoint(tmp_path / "halves.checkpoint", {})
     monkeypatch.setattr(fitting, "_SECONDS_BETWEEN_SAVES", 0.0)
     update, updates = fitting.Learner.update, []
 
     def killed(learner):
-        if len(updates) == 2:
+        if len(updates) == 3:  # the first episodes are over
             raise KeyboardInterrupt
         updates.append(learner.steps)
         update(learner)
 
     monkeypatch.setattr(fitting.Learner, "update", killed)
     with pytest.raises(KeyboardInterrupt):
-        train_policy(TINY, games(TINY), checkpoint=checkpoint)
+        train_policy(recipe, games(recipe), checkpoint=checkpoint)
     monkeypatch.setattr(fitting.Learner, "update", update)
-    resumed = train_policy(TINY, games(TINY, seed=9), checkpoint=checkpoint)
+    resumed = train_policy(recipe, games(recipe, seed=9), checkpoint=checkpoint)
     assert torch.equal(weights(resumed), weights(whole))
     assert resumed.history == whole.history
-    another = train_policy(replace(TINY, seed=1), games(TINY))
+    another = train_policy(replace(recipe, seed=1), games(recipe))
     assert not torch.equal(weights(another), weights(whole))
 
 

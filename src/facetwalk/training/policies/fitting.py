@@ -105,7 +105,10 @@ class Learner:
             "discounted": torch.from_numpy(self.rewards.returns),
             "returns": torch.from_numpy(self.monitor.episode_returns),
             "lengths": torch.from_numpy(self.monitor.episode_lengths),
-            "episodes": [float(episode["r"]) for episode in self.agent.ep_info_buffer or ()],
+            "episodes": [
+                {"r": float(episode["r"]), "l": int(episode["l"])}
+                for episode in self.agent.ep_info_buffer or ()
+            ],
             "history": self.history,
             "seconds": self.seconds,
         }
@@ -124,7 +127,7 @@ class Learner:
         self.monitor.episode_returns = snapshot["returns"].numpy()
         self.monitor.episode_lengths = snapshot["lengths"].numpy()
         assert self.agent.ep_info_buffer is not None
-        self.agent.ep_info_buffer.extend({"r": value} for value in snapshot["episodes"])
+        self.agent.ep_info_buffer.extend(snapshot["episodes"])
         self.history = list(snapshot["history"])
         self.seconds = snapshot["seconds"]
 
