@@ -58,7 +58,7 @@ class TestRowsThatFit:
 
     def test_weights_do_not_count(self):
         """A matrix of 25 million entries, and 5000 activations a row."""
-        assert rows_that_fit(*look(wide(5000, layers=2))) > 1000
+        assert rows_that_fit(*look(wide(5000, layers=2))) > 500
 
     def test_activations_that_fold_tokens_into_the_batch_count(self):
         class Tokens(nn.Module):

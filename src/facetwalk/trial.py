@@ -14,8 +14,9 @@ from facetwalk.replay import recorded
 from facetwalk.solvers import Task
 from facetwalk.types import InputError, ModelError, NotAffineWarning
 
-_CPU_BYTES = 1 << 30
-"""Memory for one batch on a CPU: more would not make it faster."""
+_CPU_BYTES = 1 << 27
+"""Memory for one batch on a CPU: with more, the system takes large tensors back after each step and
+pages them in anew, which costs more than longer batches save."""
 _FREE_SHARE = 0.4
 """Share of a GPU's free memory for one batch."""
 _TENSORS_OF_STATE = 16
