@@ -80,11 +80,89 @@ BAD_CALLS = {
         fw.ModelError,
         "NaN at the start",
     ),
-    "starts": (lambda: fw.maximize(good(), starts=0), fw.InputError, "starts must be at least 1"),
+    "starts": (
+        lambda: fw.maximize(good(), starts=0),
+        fw.InputError,
+        "starts must be a whole number, at least 1; it is 0",
+    ),
+    "half a start": (
+        lambda: fw.maximize(good(), starts=2.5),
+        fw.InputError,
+        "starts must be a whole number, at least 1; it is 2.5",
+    ),
     "batch size": (
         lambda: fw.maximize(good(), batch_size=0),
         fw.InputError,
-        "batch_size must be at least 1",
+        "batch_size must be a whole number, at least 1; it is 0",
+    ),
+    "no seed": (
+        lambda: fw.maximize(good(), seed=None),
+        fw.InputError,
+        "seed must be a whole number; it is None",
+    ),
+    "a large seed": (lambda: fw.maximize(good(), seed=2**70), fw.InputError, "within 2.62 of 0"),
+    "no end of seconds": (
+        lambda: fw.maximize(good(), seconds=float("inf")),
+        fw.InputError,
+        "seconds must be a positive number; it is inf",
+    ),
+    "callback": (lambda: fw.maximize(good(), callback=3), fw.InputError, "must be callable"),
+    "recordings": (
+        lambda: fw.maximize(good(), recordings=3),
+        fw.InputError,
+        "must be a facetwalk.Recordings",
+    ),
+    "no problem": (
+        lambda: fw.maximize(
+            fw.Problem(
+                classifier(),
+                fw.objectives.Margin(torch.tensor([], dtype=torch.int64)),
+                fw.Box(-1, 1, shape=(6,)),
+            )
+        ),
+        fw.InputError,
+        "there is no problem to solve",
+    ),
+    "x0 of another kind": (
+        lambda: fw.maximize(good(), x0=[0.0] * 6),
+        fw.InputError,
+        "x0 must be a tensor, 'center' or 'sample'",
+    ),
+    "threshold NaN": (
+        lambda: fw.maximize(good(), stop_at=float("nan")),
+        fw.InputError,
+        "stop_at must be a number",
+    ),
+    "threshold in words": (
+        lambda: fw.maximize(good(), stop_at="a"),
+        fw.InputError,
+        "stop_at must be a number",
+    ),
+    "no gradient": (
+        lambda: fw.maximize(good(objective=lambda y: y.detach().sum(1))),
+        fw.ModelError,
+        "the objective has no gradient at the inputs",
+    ),
+    "one row only": (
+        lambda: fw.maximize(
+            good(
+                model=Returns(lambda x: x.reshape(1, 6)[:, :3]).eval(),
+                objective=fw.objectives.Output(0),
+                space=fw.Box(-1, 1, shape=(6,)),
+            )
+        ),
+        fw.ModelError,
+        r"the model fails on an input of shape \(2, 6\)",
+    ),
+    "half a step": (
+        lambda: fw.solvers.Sign(steps=2.5),
+        fw.InputError,
+        "Sign.steps must be a whole number; it is 2.5",
+    ),
+    "no step size": (
+        lambda: fw.solvers.Sign(step_size=float("nan")),
+        fw.InputError,
+        "Sign.step_size must be a finite number; it is nan",
     ),
     "x0 word": (lambda: fw.maximize(good(), x0="middle"), fw.InputError, "it is 'middle'"),
     "x0 shape": (

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -347,10 +348,27 @@ class TestCallbacks:
         assert set(result.status) == {fw.Status.STOPPED}
         assert torch.isfinite(result.value).all()
 
-    @pytest.mark.parametrize("answer", [None, 0, 1, "yes", torch.tensor(True)])
-    def test_only_true_itself_does(self, answer):
+    @pytest.mark.parametrize("answer", [None, 0, 1, "yes", torch.tensor(1), np.int64(1)])
+    def test_no_other_answer_does(self, answer):
         result = run([1.0], callback=lambda step: answer)
         assert result.evaluations.backward.item() == 20
+
+    @pytest.mark.parametrize("answer", [True, torch.tensor(True), np.bool_(True)])
+    def test_true_does_in_every_library(self, answer):
+        result = run([1.0], callback=lambda step: answer)
+        assert result.evaluations.backward.item() == 1
+
+    def test_problems_that_had_no_turn_stay_where_they_were_to_start(self):
+        start = torch.tensor([[0.1], [0.2], [0.3]])
+        result = fw.maximize(
+            problem([1.0] * 3),
+            solver=Ramp(),
+            x0=start.double(),
+            batch_size=1,
+            callback=lambda step: True,
+        )
+        assert result.x[1:].flatten().tolist() == pytest.approx([0.2, 0.3])
+        assert result.initial_value.tolist() == pytest.approx([0.1, 0.2, 0.3])
 
     def test_what_was_found_until_then_is_kept(self):
         result = run([1.0], callback=lambda step: step.step == 8)

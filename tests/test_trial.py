@@ -13,7 +13,13 @@ from facetwalk import trial
 from facetwalk.objectives import Margin, Output, as_objective
 from facetwalk.solvers import Task
 from facetwalk.streams import Streams
-from facetwalk.trial import check_outputs, evaluations_per_second, has_relus, rows_that_fit
+from facetwalk.trial import (
+    check_scores,
+    evaluations_per_second,
+    first_outputs,
+    has_relus,
+    rows_that_fit,
+)
 from facetwalk.zoo import StackedNetworks, random_network
 
 
@@ -168,18 +174,19 @@ CASES = {
 def test_what_does_not_fit_is_said_in_words(function, objective, error, message):
     task, x = look(Returns(function), objective=objective)
     with pytest.raises(error, match=message):
-        check_outputs(task, x, task.objective)
+        check_scores(task, first_outputs(task, x), task.objective, len(x))
 
 
 def test_labels_of_all_problems_are_checked():
     task, x = look(Returns(lambda x: x[:, :3]), objective=Margin(torch.tensor([0, 1])))
     with pytest.raises(fw.InputError, match="labels run from 0 to 9"):
-        check_outputs(task, x, Margin(torch.tensor([0, 1, 2, 9])))
+        check_scores(task, first_outputs(task, x), Margin(torch.tensor([0, 1, 2, 9])), len(x))
 
 
 def test_a_function_may_take_any_output():
     task, x = look(Returns(lambda x: {"y": x}), objective=lambda out: out["y"].sum(1))
-    assert check_outputs(task, x, task.objective) is None
+    scores = check_scores(task, first_outputs(task, x), task.objective, len(x))
+    assert torch.equal(scores, x.sum(1))
 
 
 def test_speed_is_rows_by_seconds():

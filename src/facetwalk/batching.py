@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,16 +28,19 @@ def map_tensors(function: Callable[[Tensor], Tensor], tree: T) -> T:
     if isinstance(value, (list, tuple)):
         return type(value)(map_tensors(function, item) for item in value)  # pyright: ignore
     if isinstance(value, dict):
-        return {key: map_tensors(function, item) for key, item in value.items()}  # pyright: ignore
+        mapped: Any = copy.copy(value)  # of the same kind, with attributes of its own
+        for key, item in value.items():
+            mapped[key] = map_tensors(function, item)
+        return mapped
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
             field.name: map_tensors(function, getattr(value, field.name))
             for field in dataclasses.fields(value)
         }
-        copy: Any = object.__new__(type(value))
+        other: Any = object.__new__(type(value))
         for name, item in fields.items():
-            object.__setattr__(copy, name, item)
-        return copy
+            object.__setattr__(other, name, item)
+        return other
     return tree
 
 
@@ -76,9 +80,18 @@ def laid_out_like(model: Tensor, x: Tensor) -> Tensor:
     return x
 
 
+def flat_rows(x: Tensor) -> Tensor:
+    """Each row of `(B, ...)` in one dimension, `(B, entries)`.
+
+    >>> flat_rows(torch.zeros(3)).shape
+    torch.Size([3, 1])
+    """
+    return x.flatten(1) if x.ndim > 1 else x[:, None]
+
+
 def row_norm(x: Tensor) -> Tensor:
     """The L2 norm of each row of `(B, ...)`, shape `(B,)`."""
-    return torch.linalg.vector_norm(x.flatten(1), dim=1)
+    return torch.linalg.vector_norm(flat_rows(x), dim=1)
 
 
 def unit_rows(x: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ class Watch:
     def sees(self, step: Step) -> None:
         """Show a step to the callbacks."""
         answers = [callback(step) for callback in self.callbacks]
-        self.cancelled |= any(answer is True for answer in answers)
+        self.cancelled |= any(_is_true(answer) for answer in answers)
 
     def nearly_over(self) -> bool:
         """Whether it is time for the closing rounds."""
@@ -88,6 +88,12 @@ class Watch:
             self.late = True
             return True
         return self.cancelled
+
+
+def _is_true(answer: object) -> bool:
+    """Whether it is the truth value True, of whichever library: no other object stops the work."""
+    kind = getattr(answer, "dtype", None)
+    return answer is True or (str(kind) in ("bool", "torch.bool") and bool(answer))
 
 
 class _Eager:
@@ -197,7 +203,9 @@ class _Chunk:
 
     def _note_initial_values(self) -> None:
         first = self.rows.start == 0
-        self.record.initial_value[self.rows.problem[first]] = self.rows.best[first]
+        problem = self.rows.problem[first]
+        self.record.initial_value[problem] = self.rows.best[first]
+        self.record.initial_x[problem] = self.rows.best_x[first]
 
     def _show(self, runner: _Eager | Replay) -> None:
         watch, steps = self.watch, self.method.steps

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from facetwalk.batching import per_row
+from facetwalk.batching import map_tensors, per_row
 from facetwalk.loop import Callback, Watch, run_chunk
 from facetwalk.models import model_of, require_eval, untouched_random_state
-from facetwalk.objectives import Objective, as_objective
+from facetwalk.objectives import Custom, Objective, as_objective
 from facetwalk.precision import Precision, products_in, rounds_products
 from facetwalk.problem import Evaluations, Problem, Result, Trace
 from facetwalk.progress import progress_report
 from facetwalk.record import Record, Rows
 from facetwalk.recordings import Recordings
 from facetwalk.sites import Sites
-from facetwalk.solvers import Auto, Method, Task
+from facetwalk.solvers import Auto, Method, Solver, Task
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
-from facetwalk.trial import check_outputs, evaluations_per_second, has_relus, rows_that_fit
-from facetwalk.types import InputError, Status
+from facetwalk.trial import (
+    check_scores,
+    evaluations_per_second,
+    first_outputs,
+    has_relus,
+    rows_that_fit,
+)
+from facetwalk.types import InputError, Status, whole_number
 
 _TRACE_POINTS = 200
 _MOST_TIMED_ROWS = 1024
@@ -34,8 +42,14 @@ _PARTS = 4
 """Where memory does not suffice, one part in so many is tried."""
 _HOPE = 3
 """Plan for so many times what seems affordable: the clock ends it."""
+_LOOKS = 20
+"""To find ReLUs and to measure speed takes about so many passes forward and back: too many where
+time is short."""
+_MOST_SEED = 2**62
+"""There is room for the numbers of problems above it."""
 
 
+@torch.inference_mode(False)
 def maximize(
     problem: Problem,
     *,
@@ -88,16 +102,21 @@ def maximize(
     ([[1.0, 1.0]], [7.0])
     """
     began = time.perf_counter()
-    _check_arguments(problem, starts, batch_size, seconds, precision)
+    _check_arguments(problem, seconds, precision, callback, recordings)
+    starts = whole_number("starts", starts, at_least=1)
+    if batch_size is not None:
+        batch_size = whole_number("batch_size", batch_size, at_least=1)
     budget = _budget(solver, evaluations)
     if isinstance(budget, Auto) and seconds is None:
         seconds = budget.seconds
     home = _Home.of(problem, seed, precision == "bf16", recordings)
     given = _given_points(x0, home.space, problem.count, starts)
-    record = _empty_record(problem.count, home.space, stop_at)
     watch = Watch([callback] if callback is not None else [])
     lent = nullcontext() if recordings is None else recordings.borrowed()
     with torch.no_grad(), untouched_random_state(home.device), products_in(precision), lent as own:
+        alone = isinstance(budget, Solver) and problem.count * starts == 1
+        home = home.as_seen(least=1 if alone else 2)
+        record = _empty_record(home, given, stop_at)
         if home.low_precision or rounds_products(record.x):
             record.exactly = home.exactly
         rows, method = _trial(home, budget, seconds, stop_at is None, given is not None)
@@ -127,13 +146,34 @@ def maximize(
                 fewer = _fewer(len(left), method.population, batch_size)
                 waiting = deque(torch.cat([left, *waiting]).split(fewer))
                 rows = fewer * method.population
-        value = _evaluate_anew(home, record, rows)
+        value = _evaluate_anew(home, record.x, rows)
+        record.passes[:, 0] += 1
+        untried = record.initial_value == -torch.inf
+        initial_value = torch.where(untried, value, record.initial_value)
         if own is not None and not home.low_precision:
-            own.check(record.value, value, rounded=record.exactly is not None)
+            first = _evaluate_anew(home, record.initial_x, rows)
+            claimed = torch.cat([record.value, record.initial_value])
+            true = torch.cat([value, torch.where(untried, -torch.inf, first)])
+            if not own.hold(claimed, true, rounded=record.exactly is not None):
+                return maximize(
+                    problem,
+                    solver=solver,
+                    evaluations=evaluations,
+                    seconds=seconds,
+                    x0=x0,
+                    starts=starts,
+                    seed=seed,
+                    batch_size=batch_size,
+                    stop_at=stop_at,
+                    precision=precision,
+                    callback=callback,
+                    trace=trace,
+                    progress=progress,
+                )
     return Result(
         x=record.x,
         value=value,
-        initial_value=record.initial_value,
+        initial_value=initial_value,
         status=_statuses(value, record, watch.cancelled or watch.late),
         evaluations=Evaluations(*record.passes.cpu().unbind(1)),
         trace=_trace(record, method, watch.steps) if trace else None,
@@ -168,6 +208,8 @@ class _Home:
     low_precision: bool
     found: list[tuple[Sites, bool]] = field(default_factory=list)
     """The model's sites, once a task has looked for them."""
+    scores: torch.dtype = torch.float32
+    """That of the objective's values: a model in 16 bits may well have scores in 32."""
 
     @classmethod
     def of(
@@ -182,11 +224,25 @@ class _Home:
             if tensor.is_floating_point():
                 device, dtype = tensor.device, tensor.dtype
                 break
-        objective = as_objective(problem.objective).to(device, dtype)
-        space = problem.space.to(device, dtype)
+        objective = _for_autograd(as_objective(problem.objective)).to(device, dtype)
+        space = _for_autograd(problem.space).to(device, dtype)
         seeds = _seeds(seed, problem.count).to(device)
         found = [] if recordings is None else recordings.found_in(problem.model)
         return cls(problem.model, objective, space, problem.count, seeds, low_precision, found)
+
+    def as_seen(self, least: int) -> _Home:
+        """The same, after a first look at `least` rows or more: what does not fit is said in words,
+        and the objective's numbers are of the kind that outputs are."""
+        which = torch.arange(max(least, min(self.count, 2)), device=self.device) % self.count
+        task = self.task(which, which)
+        x = task.space.sample(task.random)
+        outputs = first_outputs(task, x)
+        objective = self.objective
+        if isinstance(outputs, Tensor) and outputs.is_floating_point():
+            objective = objective.to(self.device, outputs.dtype)
+        seen = replace(self, objective=objective)
+        scores = check_scores(seen.task(which, which), outputs, objective, len(x))
+        return replace(seen, scores=scores.dtype)
 
     @property
     def device(self) -> torch.device:
@@ -226,13 +282,23 @@ class _Home:
                 points = given[which, start if every else 0]
                 chosen = member == 0 if every else chosen
             x = torch.where(per_row(chosen, x), points, x)
-        best = torch.full_like(x.flatten(1)[:, 0], -torch.inf)
+        best = x.new_full((len(x),), -torch.inf, dtype=self.scores)
         return task, Rows(which - which[0], number, family, x, best)
+
+
+def _for_autograd(tree: Any) -> Any:
+    """The same; tensors of inference mode, which no gradient passes, are copied."""
+    if isinstance(tree, Custom):
+        return tree
+    return map_tensors(lambda t: t.clone() if t.is_inference() else t, tree)
 
 
 def _seeds(seed: int | Tensor, count: int) -> Tensor:
     if not isinstance(seed, Tensor):
-        return seed + torch.arange(count)
+        number = whole_number("seed", seed)
+        if not -_MOST_SEED <= number <= _MOST_SEED:
+            raise InputError(f"seed must lie within 2^62 of 0; it is {number}")
+        return number + torch.arange(count)
     if seed.shape != (count,) or seed.is_floating_point() or seed.dtype == torch.bool:
         raise InputError(
             f"seed must be a whole number, or an integer tensor with one for each of the {count} "
@@ -267,11 +333,13 @@ def _trial(
     everyone = torch.arange(home.count, device=home.device)
     few = home.task(everyone[:2], everyone[:2])
     x = few.space.sample(few.random)
-    check_outputs(few, x, home.objective)
+    looked = time.perf_counter()
     rows = rows_that_fit(few, x)
     if not isinstance(budget, Auto):
         return rows, budget
-    relus, inputs = has_relus(few, x), x[0].numel()
+    passes_take = time.perf_counter() - looked
+    hurried = seconds is not None and _LOOKS * passes_take > seconds
+    relus, inputs = not hurried and has_relus(few, x), x[0].numel()
 
     def plan(budget: Auto) -> Method:
         alternatives = home.objective.has_alternatives
@@ -280,6 +348,9 @@ def _trial(
     method = plan(budget)
     if seconds is None or budget.evaluations is not None:
         return rows, method
+    if hurried:
+        affordable = int(seconds / passes_take * len(x) / home.count)
+        return rows, plan(replace(budget, evaluations=max(1, affordable)))
     for _ in range(2):  # the more members, the cheaper is each
         which = everyone.repeat_interleave(method.population)[: min(rows, _MOST_TIMED_ROWS)]
         timed = home.task(which, which)
@@ -291,30 +362,32 @@ def _trial(
 
 def _check_arguments(
     problem: Problem,
-    starts: int,
-    batch_size: int | None,
     seconds: float | None,
     precision: str | None,
+    callback: Callback | None,
+    recordings: Recordings | None,
 ) -> None:
+    if not isinstance(problem, Problem):
+        raise InputError(f"the problem must be a facetwalk.Problem; it is {problem!r}")
     if precision not in (None, *get_args(Precision)):
         raise InputError(
             f"precision must be one of {', '.join(get_args(Precision))}; it is {precision!r}"
         )
-    if seconds is not None and not seconds > 0:
-        raise InputError(f"seconds must be positive; it is {seconds}")
-    if starts < 1:
-        raise InputError(f"starts must be at least 1; it is {starts}")
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"batch_size must be at least 1; it is {batch_size}")
+    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < math.inf):
+        raise InputError(f"seconds must be a positive number; it is {seconds!r}")
+    if callback is not None and not callable(callback):
+        raise InputError(f"the callback must be callable; it is {callback!r}")
+    if recordings is not None and not isinstance(recordings, Recordings):
+        raise InputError(f"recordings must be a facetwalk.Recordings; it is {recordings!r}")
     require_eval(problem.model)
 
 
 def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Tensor | None:
     """The starting points that the caller gave, `(B, 1 or starts, *shape)`."""
-    if isinstance(x0, str):
-        if x0 not in ("center", "sample"):
-            raise InputError(f"x0 must be a tensor, 'center' or 'sample'; it is {x0!r}")
+    if isinstance(x0, str) and x0 in ("center", "sample"):
         return None
+    if not isinstance(x0, Tensor):
+        raise InputError(f"x0 must be a tensor, 'center' or 'sample'; it is {x0!r}")
     one, every = (count, *space.shape), (count, starts, *space.shape)
     if tuple(x0.shape) not in (one, every):
         raise InputError(
@@ -334,20 +407,14 @@ def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Te
     return points
 
 
-def _empty_record(count: int, space: Space, stop_at: float | Tensor | None) -> Record:
-    center = space.center
-    lowest = torch.full((count,), -torch.inf, dtype=center.dtype, device=center.device)
-    thresholds = None
-    if stop_at is not None:
-        thresholds = torch.as_tensor(stop_at, dtype=center.dtype, device=center.device)
-        if thresholds.ndim > 1 or thresholds.numel() not in (1, count):
-            raise InputError(
-                f"stop_at must be a number or one for each of the {count} problems; "
-                f"it has shape {tuple(thresholds.shape)}"
-            )
-        thresholds = thresholds.expand(count)
+def _empty_record(home: _Home, given: Tensor | None, stop_at: float | Tensor | None) -> Record:
+    count, center = home.count, home.space.center
+    first = center if given is None else given[:, 0]
+    lowest = center.new_full((count,), -torch.inf, dtype=home.scores)
+    thresholds = None if stop_at is None else _thresholds(stop_at, lowest)
     return Record(
-        x=center.expand(count, *space.shape).clone(),
+        x=first.expand(count, *home.space.shape).clone(),
+        initial_x=first.expand(count, *home.space.shape).clone(),
         value=lowest,
         initial_value=lowest.clone(),
         passes=torch.zeros(count, 3, dtype=torch.int64, device=center.device),
@@ -359,11 +426,27 @@ def _empty_record(count: int, space: Space, stop_at: float | Tensor | None) -> R
     )
 
 
-def _evaluate_anew(home: _Home, record: Record, batch_size: int) -> Tensor:
-    problems = torch.arange(len(record.x), device=record.x.device)
-    values = [home.exactly(part, record.x[part]) for part in problems.split(batch_size)]
-    record.passes[:, 0] += 1
-    return torch.cat(values)
+def _thresholds(stop_at: float | Tensor, like: Tensor) -> Tensor:
+    """One for each problem, as `like`, `(B,)`."""
+    count = len(like)
+    if not isinstance(stop_at, Tensor | Real) or math.isnan(torch.as_tensor(stop_at).sum().item()):
+        raise InputError(
+            f"stop_at must be a number, or a tensor with one for each of the {count} problems; "
+            f"it is {stop_at!r}"
+        )
+    thresholds = torch.as_tensor(stop_at, dtype=like.dtype, device=like.device)
+    if thresholds.ndim > 1 or thresholds.numel() not in (1, count):
+        raise InputError(
+            f"stop_at must be a number or one for each of the {count} problems; "
+            f"it has shape {tuple(thresholds.shape)}"
+        )
+    return thresholds.expand(count)
+
+
+def _evaluate_anew(home: _Home, x: Tensor, batch_size: int) -> Tensor:
+    """The objective at a point of each problem."""
+    problems = torch.arange(len(x), device=x.device)
+    return torch.cat([home.exactly(part, x[part]) for part in problems.split(batch_size)])
 
 
 def _statuses(value: Tensor, record: Record, stopped: bool) -> tuple[Status, ...]:

@@ -48,9 +48,20 @@ def moves(
     except RuntimeError:  # something in the model cannot be vectorised
         k, rows = directions.shape[:2]
         copies = [gate.repeat(k, *[1] * (gate.ndim - 1)) for gate in gates]
-        there = x.repeat(k, *[1] * (x.ndim - 1))
-        moved = tangents(sites, there, copies, directions.flatten(0, 1))
+        there, ways = x.repeat(k, *[1] * (x.ndim - 1)), directions.flatten(0, 1)
+        try:
+            moved = tangents(sites, there, copies, ways)
+        except RuntimeError:  # or has no derivative in forward mode
+            moved = _secants(sites, there, copies, ways)
         return [move.unflatten(0, (k, rows)) for move in moved]
+
+
+def _secants(sites: Sites, x: Tensor, gates: Sequence[Tensor], directions: Tensor) -> list[Tensor]:
+    """`P v` by a small step to each side, for directions `(B, *shape)`."""
+    step = torch.finfo(x.dtype).eps ** (1 / 3) * max(1.0, float(x.abs().max()))
+    with torch.no_grad():
+        ahead, behind = (sites.gated(x + side * directions, gates)[1] for side in (step, -step))
+    return [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
 
 
 def _differences(sites: Sites, gates: Sequence[Tensor], directions: Tensor) -> list[Tensor]:

@@ -39,6 +39,8 @@ class Problem:
                 f"it is a {type(self.space).__name__}"
             )
         space, objective, model = self._counts()
+        if not all((space, objective, model)):
+            raise InputError("there is no problem to solve: the space or the objective has no rows")
         if len({space, objective, model} - {1}) > 1:
             raise InputError(
                 f"the space describes {space} problems, the objective {objective} and the model "

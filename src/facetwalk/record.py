@@ -20,6 +20,8 @@ class Record:
     """What is known of each problem; tensors have a row a problem and are changed in place."""
 
     x: Tensor
+    initial_x: Tensor
+    """The first start."""
     value: Tensor
     initial_value: Tensor
     passes: Tensor
@@ -50,6 +52,7 @@ class Record:
         return replace(
             self,
             x=self.x[some],
+            initial_x=self.initial_x[some],
             value=self.value[some],
             initial_value=self.initial_value[some],
             passes=self.passes[some],
@@ -71,7 +74,7 @@ class Record:
 
     @property
     def _changing(self) -> list[Tensor]:
-        found = [self.x, self.value, self.initial_value, self.passes, self.trace]
+        found = [self.x, self.initial_x, self.value, self.initial_value, self.passes, self.trace]
         return [*found, self.finished, self.confirmed, self.passes_at_finish]
 
     def absorb(self, rows: Rows) -> None:

@@ -66,13 +66,16 @@ class Recordings:
             if free:
                 self._lock.release()
 
-    def check(self, claimed: Tensor, value: Tensor, rounded: bool) -> None:
-        """Forget everything where replayed steps claim values that the model does not have.
+    def hold(self, claimed: Tensor, value: Tensor, rounded: bool) -> bool:
+        """Whether replayed steps claim the values that model and objective have; if not, everything
+        is forgotten.
 
         `rounded` is whether they round products, which the values do not.
         """
-        if not torch.allclose(claimed, value, **(_ROUGHLY if rounded else _CLOSE)):
-            self._replays.clear()
+        if torch.allclose(claimed, value, **(_ROUGHLY if rounded else _CLOSE)):
+            return True
+        self._replays.clear()
+        return False
 
     def replay(self, solver: Solver, task: Task, state: Any, rows: Any) -> Replay:
         """What takes the steps of a round."""

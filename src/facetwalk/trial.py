@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from facetwalk.gpu_memory import make_room
+from facetwalk.messages import reason
 from facetwalk.objectives import Custom, Objective
 from facetwalk.replay import recorded
 from facetwalk.solvers import Task
@@ -26,32 +28,39 @@ _TIMED_PASSES, _TIMED_SECONDS = 10, 0.02
 machine, and libraries that choose their kernels, did not hold up."""
 
 
-def check_outputs(task: Task, x: Tensor, whole: Objective) -> None:
-    """Run rows `x` through model and objective, so that what does not fit is said in words.
-
-    `whole` is the objective of all problems.
-    """
+def first_outputs(task: Task, x: Tensor) -> Any:
+    """The model's outputs at rows `x`; what does not fit is said in words."""
     try:
         outputs = task.model(x.clone())
     except Exception as error:
         raise ModelError(
             f"the model fails on an input of shape {tuple(x.shape)} and type {x.dtype}: {error}"
         ) from error
+    one_row_each = isinstance(outputs, Tensor) and outputs.ndim and len(outputs) == len(x)
+    if not isinstance(task.objective, Custom) and not one_row_each:
+        raise ModelError(
+            f"the model must return a tensor with a row for each input; for {len(x)} inputs it "
+            f"returned {_describe(outputs)}"
+        )
+    return outputs
+
+
+def check_scores(task: Task, outputs: Any, whole: Objective, count: int) -> Tensor:
+    """The objective of `count` rows with these outputs; what does not fit is said in words.
+
+    `whole` is the objective of all problems.
+    """
     if not isinstance(task.objective, Custom):
-        if not isinstance(outputs, Tensor) or len(outputs) != len(x):
-            raise ModelError(
-                f"the model must return a tensor with a row for each input; for {len(x)} inputs it "
-                f"returned {_describe(outputs)}"
-            )
         whole.check(outputs)
     scores = task.objective(outputs)
-    if not isinstance(scores, Tensor) or scores.shape != (len(x),):
+    if not isinstance(scores, Tensor) or scores.shape != (count,):
         raise InputError(
-            f"the objective must return one score for each input, shape ({len(x)},); "
+            f"the objective must return one score for each input, shape ({count},); "
             f"it returned {_describe(scores)}"
         )
     if bool(torch.isnan(scores).any()):
         raise ModelError("the objective is NaN at the start: check the weights and the inputs")
+    return scores
 
 
 def _describe(value: object) -> str:
@@ -73,12 +82,25 @@ def rows_that_fit(task: Task, x: Tensor) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        task.evaluate(x)
+        _check_gradient(task, x)
     of_row = 2 * kept // len(x) + _TENSORS_OF_STATE * x[0].numel() * x.element_size()
     memory = _CPU_BYTES
     if x.is_cuda:
         memory = int(_FREE_SHARE * make_room(x.device))
     return max(1, memory // max(of_row, 1))
+
+
+def _check_gradient(task: Task, x: Tensor) -> None:
+    """Go forward and back once, so that what has no gradient is said in words."""
+    try:
+        task.evaluate(x)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise ModelError(
+            "the objective has no gradient at the inputs: something between them and it is "
+            f"detached, rounded, or was made in inference mode ({reason(error)})"
+        ) from error
 
 
 def has_relus(task: Task, x: Tensor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from operator import index
 from typing import TypeAlias
 
 from torch import Tensor
@@ -12,6 +13,23 @@ PerProblem: TypeAlias = Tensor
 
 Inputs: TypeAlias = Tensor
 """A tensor of shape `(B, *shape)`: one network input for each problem of a batch."""
+
+
+def whole_number(name: str, value: object, at_least: int | None = None) -> int:
+    """`value` as an int, whichever library's whole number it is; `InputError` if it is none.
+
+    >>> whole_number("starts", 2.5)
+    Traceback (most recent call last):
+    facetwalk.types.InputError: starts must be a whole number; it is 2.5
+    """
+    try:
+        number = None if isinstance(value, bool) else index(value)  # pyright: ignore
+    except TypeError:
+        number = None
+    limit = "" if at_least is None else f", at least {at_least}"
+    if number is None or (at_least is not None and number < at_least):
+        raise InputError(f"{name} must be a whole number{limit}; it is {value!r}")
+    return number
 
 
 class FacetwalkError(Exception):

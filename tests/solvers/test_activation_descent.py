@@ -184,7 +184,7 @@ def test_networks_that_are_not_affine_work_without_a_warning():
     ("settings", "message"),
     [
         ({"width": -0.1}, "ActivationDescent.width must be at least 0; it is -0.1"),
-        ({"width": float("nan")}, "ActivationDescent.width must be at least 0; it is nan"),
+        ({"width": float("nan")}, "ActivationDescent.width must be a finite number; it is nan"),
         ({"probes": 0}, "ActivationDescent.probes must be positive"),
         ({"refresh": 0}, "ActivationDescent.refresh must be positive"),
         ({"annealing": 0.0}, r"annealing must be a share in \(0, 1\]; it is 0.0"),

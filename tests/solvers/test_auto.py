@@ -174,10 +174,10 @@ class TestSizes:
         ({"evaluations": 0}, "at least 1; it is 0"),
         ({"evaluations": 1e3}, "evaluations must be a whole number"),
         ({"solver": Sign}, "the solver must be one of facetwalk.solvers"),
-        ({"seconds": 0}, "seconds must be positive; it is 0"),
-        ({"seconds": -1.0}, "seconds must be positive; it is -1.0"),
-        ({"seconds": float("nan")}, "seconds must be positive"),
-        ({"solver": Sign(), "seconds": -2}, "seconds must be positive; it is -2"),
+        ({"seconds": 0}, "seconds must be a positive number; it is 0"),
+        ({"seconds": -1.0}, "seconds must be a positive number; it is -1.0"),
+        ({"seconds": float("nan")}, "seconds must be a positive number"),
+        ({"solver": Sign(), "seconds": -2}, "seconds must be a positive number; it is -2"),
     ],
 )
 def test_bad_budgets_are_refused(options, message):

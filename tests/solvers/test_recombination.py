@@ -35,7 +35,7 @@ def test_any_solver_can_improve_the_members(name):
         ({"generations": 0}, "Recombination.generations must be at least 1"),
         ({"elites": 0}, "Recombination.elites must be at least 1"),
         ({"redrawn": 1.5}, r"Recombination.redrawn must be a share in \[0, 1\]; it is 1.5"),
-        ({"redrawn": float("nan")}, "Recombination.redrawn must be a share"),
+        ({"redrawn": float("nan")}, "Recombination.redrawn must be a finite number; it is nan"),
         ({"inner": Recombination()}, "Recombination.inner must be a solver of one round"),
         ({"first": solvers.Auto()}, "Recombination.first must be a solver of one round"),
         ({"first": None}, "Recombination.first must be a solver"),

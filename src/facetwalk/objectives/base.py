@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Self
 
 import torch
@@ -46,7 +46,8 @@ class Objective(ABC):
     @property
     def count(self) -> int:
         """The number of problems that the objective's own data describe; 1 fits any number."""
-        values = [getattr(self, field.name) for field in fields(self)]  # pyright: ignore
+        known = fields(self) if is_dataclass(self) else ()
+        values = [getattr(self, field.name) for field in known]
         parts = [value.count for value in values if isinstance(value, Objective)]
         tensors = [value for value in values if isinstance(value, Tensor) and value.ndim]
         return max([*map(len, tensors), *parts], default=1)
@@ -62,12 +63,23 @@ class Objective(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Custom(Objective):
-    """A plain callable as an objective; `maximize` wraps callables by itself."""
+    """A plain callable as an objective, the same for all problems and with data of its own that
+    nobody moves; `maximize` wraps callables by itself."""
 
     function: Callable[[Any], Tensor]
 
     def __call__(self, outputs: Any) -> Tensor:
         return self.function(outputs)
+
+    @property
+    def count(self) -> int:
+        return 1
+
+    def select(self, rows: Tensor) -> Self:
+        return self
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Self:
+        return self
 
 
 def as_objective(objective: Objective | Callable[[Any], Tensor]) -> Objective:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from facetwalk.batching import flat_rows
 from facetwalk.objectives.base import Objective
 from facetwalk.types import InputError
 
@@ -23,10 +24,10 @@ class Output(Objective):
     sign: int = 1
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        return self.sign * outputs.flatten(1)[:, self.index]
+        return self.sign * flat_rows(outputs)[:, self.index]
 
     def check(self, outputs: Tensor) -> None:
-        size = outputs.flatten(1).shape[1]
+        size = flat_rows(outputs).shape[1]
         if not -size <= self.index < size:
             raise InputError(f"output {self.index} was asked for, and the model has {size} outputs")
 
@@ -43,7 +44,7 @@ class Distance(Objective):
 
     def __call__(self, outputs: Tensor) -> Tensor:
         difference = (outputs - self.reference).abs().pow(self.p)
-        return -difference.flatten(1).mean(1)
+        return -flat_rows(difference).mean(1)
 
     def check(self, outputs: Tensor) -> None:
         if outputs.shape[1:] != self.reference.shape[1:]:
@@ -77,11 +78,11 @@ class Linear(Objective):
             )
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        rows = (self.weights @ outputs.flatten(1)[:, :, None]).squeeze(2) + self.offsets
+        rows = (self.weights @ flat_rows(outputs)[:, :, None]).squeeze(2) + self.offsets
         return rows.amin(1)
 
     def check(self, outputs: Tensor) -> None:
-        size = outputs.flatten(1).shape[1]
+        size = flat_rows(outputs).shape[1]
         if size != self.weights.shape[2]:
             raise InputError(
                 f"the specification is on {self.weights.shape[2]} outputs, and the model has {size}"

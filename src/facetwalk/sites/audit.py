@@ -13,6 +13,8 @@ from facetwalk.types import NotAffineWarning
 
 _TOLERANCE = 1e-3
 """Relative to the largest pre-activation of the site: far above rounding in float32."""
+_ROUNDINGS = 8
+"""So many last digits may be wrong in types of 16 bits."""
 
 
 def audit(sites: Sites, a: Tensor, b: Tensor) -> str | None:
@@ -31,7 +33,8 @@ def audit(sites: Sites, a: Tensor, b: Tensor) -> str | None:
         if not isinstance(left, Tensor):
             continue  # an output of several parts: what leads to the sites has been checked
         scale = torch.stack([left.abs().max(), right.abs().max()]).max()
-        if (middle - (left + right) / 2).abs().max() > _TOLERANCE * scale:
+        tolerance = max(_TOLERANCE, _ROUNDINGS * torch.finfo(a.dtype).eps)
+        if (middle - (left + right) / 2).abs().max() > tolerance * scale:
             warnings.warn(
                 f"with its gates frozen the network is not affine before {name}: something there "
                 "(a max-pool, softmax, normalisation or smooth activation) is not a known "

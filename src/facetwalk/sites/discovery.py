@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
+from facetwalk.batching import map_tensors
+from facetwalk.messages import reason
 from facetwalk.models import model_of, require_eval
 from facetwalk.sites.interception import Interception
-from facetwalk.types import InputError, ModelError
+from facetwalk.types import FacetwalkError, InputError, ModelError
 
 _COPIES = 3
 """Discovery runs a batch of this size: its first dimension shows which sites keep the batch."""
@@ -224,7 +226,7 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
     with torch.inference_mode(False), torch.enable_grad():
         leaf = x[:1].detach().repeat(_COPIES, *[1] * (x.ndim - 1)).requires_grad_()
         with _module_paths(alike) as paths, mode:
-            alike(leaf.clone())
+            outputs = _on_copies(alike, leaf)
         if not found:
             raise ModelError(
                 "no ReLU was found between the input and the output of the model; "
@@ -232,8 +234,55 @@ def discover(model: nn.Module, x: Tensor) -> Sites:
             )
         kept = [replace(site, overwritten=z._version != version) for site, z, version in found]
         sites = Sites(alike, tuple(kept), mode.count)
+        _check_outputs(alike, leaf.detach(), outputs)
         _check_rows_are_independent(sites, leaf.detach())
     return sites.on(model)
+
+
+def _on_copies(model: nn.Module, copies: Tensor) -> Any:
+    try:
+        return model(copies.clone())
+    except FacetwalkError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model fails on a batch of {len(copies)} inputs ({reason(error)}): to see its "
+            "ReLUs it must take several; a solver that does not look at them, such as Sign, works"
+        ) from error
+
+
+def _check_outputs(model: nn.Module, copies: Tensor, seen: Any) -> None:
+    """What was seen with hinges written out must be what the model gives, unless that is random."""
+    with torch.no_grad():
+        plain = model(copies.clone())
+        if not _are_close(seen, plain) and _are_close(model(copies.clone()), plain):
+            raise ModelError(
+                "with its ReLUs written out the model gives other outputs than as it is (some of "
+                "their inputs may be too large for its precision): use a solver that does not "
+                "look at them, such as Sign"
+            )
+
+
+def _are_close(one: Any, other: Any) -> bool:
+    """Whether all numbers of two outputs are the same but for half of their digits."""
+
+    def close(a: Tensor, b: Tensor) -> bool:
+        limit = torch.finfo(b.dtype).eps ** 0.5 * float(b.nan_to_num(0, 0, 0).abs().max())
+        return torch.allclose(a.detach(), b, rtol=0, atol=limit, equal_nan=True)
+
+    return all(close(a, b) for a, b in zip(_numbers(one), _numbers(other), strict=True))
+
+
+def _numbers(outputs: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.is_floating_point() and tensor.numel():
+            found.append(tensor)
+        return tensor
+
+    map_tensors(note, outputs)
+    return found
 
 
 def _check_rows_are_independent(sites: Sites, copies: Tensor) -> None:

@@ -40,14 +40,17 @@ def _relu(hinge: Hinge, h: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _clamp(hinge: Hinge, h: Tensor, min: Any = None, max: Any = None) -> Tensor | None:
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        inside = h if min is None else _maximum(hinge, h, _as_tensor(min, h))
+        return inside if max is None else _minimum(hinge, inside, _as_tensor(max, h))
     low, high = (None if _is_guard(bound) else bound for bound in (min, max))
     if low is None and high is None:
         return None
     if low is not None and high is not None:
-        low = _smaller(low, high)  # torch gives max where the bounds cross
+        low = low if low <= high else high  # torch gives max where the bounds cross
     inside = h
     if low is not None:
-        inside = hinge(h) if not isinstance(low, Tensor) and low == 0 else low + hinge(h - low)
+        inside = hinge(h) if low == 0 else low + hinge(h - low)
     if high is not None:
         inside = inside - hinge(h - high)
     if _is_guard(min):
@@ -56,13 +59,11 @@ def _clamp(hinge: Hinge, h: Tensor, min: Any = None, max: Any = None) -> Tensor 
 
 
 def _is_guard(bound: Any) -> bool:
-    return not isinstance(bound, Tensor) and bound is not None and abs(bound) >= _GUARD
+    return bound is not None and abs(bound) >= _GUARD
 
 
-def _smaller(low: Any, high: Any) -> Any:
-    if not isinstance(low, Tensor) and not isinstance(high, Tensor):
-        return low if low <= high else high
-    return torch.minimum(torch.as_tensor(low), torch.as_tensor(high))
+def _as_tensor(bound: Any, like: Tensor) -> Tensor:
+    return bound if isinstance(bound, Tensor) else like.new_tensor(bound)
 
 
 def _clamp_min(hinge: Hinge, h: Tensor, min: Any) -> Tensor | None:
@@ -129,13 +130,22 @@ def _abs(hinge: Hinge, h: Tensor) -> Tensor:
 def _maximum(hinge: Hinge, h: Tensor, other: Any = None, *reduction: Any, **named: Any) -> Any:
     if not isinstance(other, Tensor) or reduction or named:
         return None  # a maximum over a dimension
-    return other + hinge(h - other)
+    far = _far(h, other)
+    larger = other + hinge(torch.where(far, 0, h - other))
+    return torch.where(far, torch.maximum(h, other), larger)
 
 
 def _minimum(hinge: Hinge, h: Tensor, other: Any = None, *reduction: Any, **named: Any) -> Any:
     if not isinstance(other, Tensor) or reduction or named:
         return None
-    return h - hinge(h - other)
+    far = _far(h, other)
+    smaller = h - hinge(torch.where(far, 0, h - other))
+    return torch.where(far, torch.minimum(h, other), smaller)
+
+
+def _far(h: Tensor, other: Tensor) -> Tensor:
+    """Where one of the two is a guard, or a mask: there no hinge is seen."""
+    return (h.abs() >= _GUARD) | (other.abs() >= _GUARD)
 
 
 def _entries() -> dict[Any, Op]:

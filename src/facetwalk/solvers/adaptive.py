@@ -36,7 +36,8 @@ class _Adaptive(ScheduledSolver):
         require_positive(self, "step_size")
 
     def init(self, task: Task, x: Tensor) -> Moments:
-        return Moments(x, torch.zeros_like(x), torch.zeros_like(x))
+        wide = torch.promote_types(x.dtype, torch.float32)  # squares vanish in 16 bits
+        return Moments(x, torch.zeros_like(x, dtype=wide), torch.zeros_like(x, dtype=wide))
 
     @property
     def operations(self) -> Hashable:
@@ -48,9 +49,10 @@ class _Adaptive(ScheduledSolver):
     def move(self, task: Task, state: Any, *numbers: Number) -> tuple[Moments, Tensor]:
         size, *biases = numbers
         value, _, gradient = task.evaluate(state.x)
+        gradient = gradient.to(state.square.dtype)
         mean, square, direction = self._direction(state, gradient, *biases)
-        x = task.space.project(state.x + size * task.space.radius * direction)
-        return Moments(x, mean, square), value
+        moved = state.x + size * task.space.radius * direction
+        return Moments(task.space.project(moved.to(state.x.dtype)), mean, square), value
 
     @abstractmethod
     def _direction(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from facetwalk.solvers.activation_descent import ActivationDescent
 from facetwalk.solvers.adaptive import Adam
 from facetwalk.solvers.base import Method, Solver
 from facetwalk.solvers.recombination import Recombination
 from facetwalk.solvers.sign import Sign
-from facetwalk.types import InputError
+from facetwalk.types import InputError, whole_number
 
 _USUAL = 1000
 """Evaluations where nothing is said."""
@@ -66,11 +67,12 @@ class Auto:
     """How long all problems together may take."""
 
     def __post_init__(self) -> None:
-        given = self.evaluations
-        if given is not None and (not isinstance(given, int) or given < 1):
-            raise InputError(f"evaluations must be a whole number, at least 1; it is {given}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise InputError(f"seconds must be positive; it is {self.seconds}")
+        if self.evaluations is not None:
+            given = whole_number("evaluations", self.evaluations, at_least=1)
+            object.__setattr__(self, "evaluations", given)
+        given = self.seconds
+        if given is not None and not (isinstance(given, Real) and 0 < given < math.inf):
+            raise InputError(f"seconds must be a positive number; it is {given!r}")
 
     def plan(
         self,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from numbers import Real
 from typing import (
     Any,
     ClassVar,
@@ -28,7 +29,7 @@ from facetwalk.objectives import Guided, Objective
 from facetwalk.sites import Sites, audit, discover
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
-from facetwalk.types import InputError
+from facetwalk.types import InputError, whole_number
 
 Decay = Literal["constant", "linear", "cosine"]
 
@@ -231,14 +232,9 @@ class Solver(Method):
     """Backward passes of one step, for comparisons at equal cost."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.steps < 1:
             raise InputError(f"steps must be at least 1; it is {self.steps}")
-        for name, choices in _choices(type(self)).items():
-            if getattr(self, name) not in choices:
-                raise InputError(
-                    f"{type(self).__name__}.{name} must be one of {', '.join(choices)}; "
-                    f"it is {getattr(self, name)!r}"
-                )
 
     @property
     def rounds(self) -> tuple[Solver, ...]:
@@ -263,11 +259,25 @@ class Solver(Method):
         """Evaluate at `state.x` and move on: the next state, and the scores `(B,)` there."""
 
 
+def check_fields(method: Any) -> None:
+    """Raise `InputError` unless the numbers among a method's fields are numbers, and its words are
+    among those that are known. Whole numbers of other libraries become ints."""
+    for name, hint in _fields(type(method)):
+        value, full_name = getattr(method, name), f"{type(method).__name__}.{name}"
+        if hint is int:
+            object.__setattr__(method, name, whole_number(full_name, value))
+        elif hint is float and not (isinstance(value, Real) and math.isfinite(value)):
+            raise InputError(f"{full_name} must be a finite number; it is {value!r}")
+        elif get_origin(hint) is Literal and value not in get_args(hint):
+            words = ", ".join(get_args(hint))
+            raise InputError(f"{full_name} must be one of {words}; it is {value!r}")
+
+
 @cache
-def _choices(solver: type[Solver]) -> dict[str, tuple[str, ...]]:
-    """The words that each field with a closed set of them may have."""
-    hints = get_type_hints(solver)
-    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
+def _fields(method: type) -> list[tuple[str, Any]]:
+    """The fields of a method and their types."""
+    hints = get_type_hints(method)
+    return [(each.name, hints[each.name]) for each in fields(method)]
 
 
 def decayed(decay: Decay, t: int, steps: int) -> float:

@@ -11,7 +11,7 @@ from torch import Tensor
 from facetwalk.batching import map_tensors
 from facetwalk.objectives import Guided
 from facetwalk.solvers.activation_descent import ActivationDescent
-from facetwalk.solvers.base import Method, Rows, Solver, Task
+from facetwalk.solvers.base import Method, Rows, Solver, Task, check_fields
 from facetwalk.types import InputError
 
 _FIRST = ActivationDescent(steps=50)
@@ -94,6 +94,7 @@ class Recombination(Method):
     """Whether members climb alternatives of the objective, where it knows any."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("first", "inner", "polish", "finish"):
             solver = getattr(self, name)
             left_out = solver is None and name in ("polish", "finish")
