@@ -1,9 +1,11 @@
 """Attacks on policies: the plan, and what is made of its records."""
 
 import pytest
+import torch
 
 from facetwalk import InputError
 from facetwalk.experiments.policies import POLICIES, Request, draw_frames, plan
+from facetwalk.experiments.reproducing import reproduce
 from facetwalk.solvers import Fgsm
 from facetwalk.zoo import ImpalaPolicy
 
@@ -41,6 +43,11 @@ def test_bars_are_drawn_for_every_record():
     assert len(axes.patches) == 6  # the return without an attack stands at both distances
 
 
+def test_rows_stand_in_one_order_however_they_were_measured():
+    rows = POLICIES.tables(RECORDS[::-1])[0].rows
+    assert [row[2] for row in rows] == ["none", "FGSM", "PGD", "ours"]
+
+
 def test_every_attack_meets_every_policy_that_is_there(tmp_path):
     pytest.importorskip("procgen", reason="procgen is not installed")
     found = plan(Request(quick=True))
@@ -50,6 +57,23 @@ def test_every_attack_meets_every_policy_that_is_there(tmp_path):
     nothing = plan(Request(tmp_path, only=["Jumper"]))
     assert not nothing.cells
     assert len(nothing.left_out) == 2
+
+
+def test_policies_play_in_processes(tmp_path):
+    pytest.importorskip("procgen", reason="procgen is not installed")
+    for name in ("Jumper_ppo.pt", "AT_PPO_Jumper.pt"):
+        torch.save(ImpalaPolicy().state_dict(), tmp_path / name)
+    asked = Request(tmp_path, 1, 1, only=["Jumper"], attacks=["none"])
+    alone, beside = (
+        reproduce(POLICIES, plan(asked), tmp_path / name, processes=count)
+        for name, count in (("alone", 1), ("beside", 2))
+    )
+
+    def returns(outcome):
+        return {line["training"]: (line["returns"], line["lengths"]) for line in outcome.records}
+
+    assert returns(alone) == returns(beside)
+    assert [row[0] for row in beside.tables[0].rows] == ["natural", "adversarial"]
 
 
 def test_frames_are_drawn_beside_attacked_ones():

@@ -50,6 +50,14 @@ def test_other_weights_are_refused(tmp_path):
     torch.save({**weights, "model.0.bias": torch.zeros(3)}, tmp_path / "odd.pt")
     with pytest.raises(InputError, match=r"model.0.bias is \(3,\), not \(16,\)"):
         impala_policy(tmp_path / "odd.pt")
-    torch.save({"weight": torch.zeros(3)}, tmp_path / "other.pt")
-    with pytest.raises(InputError, match=r"holds no policy: logits_fc\.bias is missing"):
-        impala_policy(tmp_path / "other.pt")
+    for other in ({"weight": torch.zeros(3)}, {"logits_fc.bias": torch.tensor(1.0)}):
+        torch.save(other, tmp_path / "other.pt")
+        with pytest.raises(InputError, match=r"holds no policy: logits_fc\.bias is missing"):
+            impala_policy(tmp_path / "other.pt")
+
+
+def test_to_load_one_draws_no_random_numbers(tmp_path):
+    torch.save(ImpalaPolicy(7).state_dict(), tmp_path / "seven.pt")
+    before = torch.get_rng_state()
+    impala_policy(tmp_path / "seven.pt")
+    assert torch.equal(torch.get_rng_state(), before)

@@ -73,18 +73,16 @@ def impala_policy(path: Path | str) -> ImpalaPolicy:
         raise
     except Exception as error:
         raise InputError(f"{path} cannot be read ({reason(error)})") from error
-    if not isinstance(weights, dict) or "logits_fc.bias" not in weights:
+    biases = weights.get("logits_fc.bias") if isinstance(weights, dict) else None
+    if not isinstance(biases, Tensor) or biases.ndim != 1:
         raise InputError(f"{path} holds no policy: logits_fc.bias is missing")
-    actions = len(weights["logits_fc.bias"]) - 1
-    return with_channels_last(load_weights(ImpalaPolicy(actions), weights))
+    with torch.random.fork_rng(devices=[]):
+        fresh = ImpalaPolicy(len(biases) - 1)
+    policy = load_weights(fresh, weights)
+    return policy.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def _read(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return from_safetensors(path.read_bytes(), "a .safetensors file")
     return torch.load(path, "cpu", weights_only=True)
-
-
-def with_channels_last(policy: ImpalaPolicy) -> ImpalaPolicy:
-    """The same policy; the channels of its weights lie side by side in memory."""
-    return policy.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

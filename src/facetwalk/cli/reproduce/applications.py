@@ -113,7 +113,7 @@ def policies(
     processes: Processes = 1,
     device: attack_options.Device = "cpu",
     quick: Annotated[
-        bool, typer.Option("--quick", help="One episode of the policy that is shipped.")
+        bool, typer.Option("--quick", help="One game each, a network with random weights.")
     ] = False,
     figure_only: FigureOnly = False,
     quiet: options.Quiet = False,

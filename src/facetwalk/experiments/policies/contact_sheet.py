@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def save_frames(request: Request, path: Path) -> None:
     """Draw the first policy that is there under our attack, or FGSM in the quick form."""
     check_drawable(path)
-    found = policies(request, [])
+    found, left_out = policies(request)
     if not found:
-        raise InputError(f"there is no policy in {request.nets} to draw")
-    game, _, policy = found[0]
+        raise InputError(f"there is no policy to draw: {left_out[0]}")
+    player, policy = found[0]
     eps = EPS[0] / 255
     attack = ATTACKS["FGSM" if request.quick else OURS]
     solver = attack.solver(eps, request.budget)
-    save_figure(draw_frames(policy, game, solver, eps, aim=attack.aim), path)
+    save_figure(draw_frames(policy, player.game, solver, eps, aim=attack.aim), path)
 
 
 def draw_frames(

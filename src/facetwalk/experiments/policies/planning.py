@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from facetwalk.control import play
@@ -75,7 +76,7 @@ class Request:
     """What is asked for."""
 
     nets: Path | None = None
-    """Folder of published policies."""
+    """Folder of policies."""
     episodes: int = 100
     parallel: int = 50
     """Games side by side."""
@@ -103,13 +104,32 @@ class Request:
             raise InputError("say where the policies lie, or take the quick form")
 
 
+@dataclass(frozen=True)
+class Player:
+    """A policy to be read where it is needed."""
+
+    game: str
+    trained: str
+    file: Path | None
+    """None for random weights, the same each time."""
+
+    def policy(self, device: str) -> nn.Module:
+        """In eval mode."""
+        if self.file is not None:
+            return impala_policy(self.file).to(device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return ImpalaPolicy().eval().to(device)
+
+
 def plan(request: Request) -> Plan:
     """Find the policies that are there, and say which are not."""
     procgen("fruitbot", 1).close()
-    episodes, parallel = (1, 1) if request.quick else (request.episodes, request.parallel)
+    if request.quick:
+        request = replace(request, episodes=1, parallel=1)
+    found, left_out = policies(request)
     cells: list[Cell] = []
-    left_out: list[str] = []
-    for game, trained, policy in policies(request, left_out):
+    for player, policy in found:
         made_from = digest(list(policy.state_dict().values()))
         attacks: list[tuple[str, int]] = [(NONE, 0)]
         names = ["FGSM"] if request.quick else list(ATTACKS)
@@ -117,58 +137,55 @@ def plan(request: Request) -> Plan:
         for name, eps in attacks:
             if request.attacks and name not in request.attacks:
                 continue
-            about = {"game": game, "training": trained, "attack": name, "eps": eps}
-            run = partial(measure, policy, game, name, eps, episodes, parallel, request.budget)
-            cells.append(Cell(about, made_from, run))
+            about = {"game": player.game, "training": player.trained, "attack": name, "eps": eps}
+            cells.append(Cell(about, made_from, partial(measure, player, name, eps, request)))
     settings = {
-        "episodes": episodes,
-        "parallel": parallel,
+        "episodes": request.episodes,
+        "parallel": request.parallel,
         "budget": request.budget,
         "quick": request.quick,
     }
     return Plan(settings, cells, left_out)
 
 
-def policies(request: Request, left_out: list[str]) -> list[tuple[str, str, nn.Module]]:
-    """Games, ways of training and policies; a sentence is added for each that is not there."""
+def policies(request: Request) -> tuple[list[tuple[Player, nn.Module]], list[str]]:
+    """Those that are asked for, and a sentence for each that is not there."""
+    found: list[tuple[Player, nn.Module]] = []
+    left_out: list[str] = []
+    for player in _players(request):
+        try:
+            found.append((player, player.policy(request.device)))
+        except InputError as error:
+            left_out.append(f"{player.game}, {player.trained}, is left out: {error}.")
+    return found, left_out
+
+
+def _players(request: Request) -> list[Player]:
     if request.quick:
-        return [("FruitBot", "random weights", ImpalaPolicy().eval())]
-    found = []
-    for game in request.only or GAMES:
-        for trained, file in GAMES[game].items():
-            path = (request.nets or Path()) / file
-            try:
-                policy = impala_policy(path).to(request.device)
-            except InputError as error:
-                left_out.append(f"{game}, {trained}, is left out: {error}.")
-                continue
-            found.append((game, trained, policy))
-    return found
+        return [Player("FruitBot", "natural", None)]
+    return [
+        Player(game, trained, (request.nets or Path()) / file)
+        for game in request.only or GAMES
+        for trained, file in GAMES[game].items()
+    ]
 
 
-def measure(
-    policy: nn.Module,
-    game: str,
-    attack: str,
-    eps: int,
-    episodes: int,
-    parallel: int,
-    budget: int,
-) -> Record:
+def measure(player: Player, attack: str, eps: int, request: Request) -> Record:
     """The returns of episodes on the first 200 levels, the same for every attack."""
-    env = procgen(game.lower(), parallel)
+    policy = player.policy(request.device)
+    env = procgen(player.game.lower(), request.parallel)
     if attack == NONE:
-        played = play(policy, env, episodes)
+        played = play(policy, env, request.episodes)
     else:
         by = ATTACKS[attack]
-        solver = by.solver(eps / 255, budget)
-        played = play(policy, env, episodes, attack=solver, eps=eps / 255, aim=by.aim)
+        solver = by.solver(eps / 255, request.budget)
+        played = play(policy, env, request.episodes, attack=solver, eps=eps / 255, aim=by.aim)
     env.close()
     record: dict[str, Any] = {
         "returns": played.returns.tolist(),
         "lengths": played.lengths.tolist(),
         "mean": played.mean,
-        "half_width": played.half_width if episodes > 1 else None,
+        "half_width": played.half_width if request.episodes > 1 else None,
         "flipped": played.flipped,
         "seconds_per_step": played.seconds_per_step,
         "device": str(next(policy.parameters()).device),

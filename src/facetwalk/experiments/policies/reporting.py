@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from facetwalk.experiments.drawing import blank_figure
 from facetwalk.experiments.experiment import Record
-from facetwalk.experiments.policies.planning import ATTACKS, EPS, NONE, OURS
+from facetwalk.experiments.policies.planning import ATTACKS, EPS, GAMES, NONE, OURS
 from facetwalk.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ _BAR = 0.12
 def tables(records: Sequence[Record]) -> list[Table]:
     """For each game a row for each policy, distance and attack.
 
-    >>> record = {"game": "G", "training": "natural", "attack": "FGSM", "eps": 3, "mean": 2.0}
+    >>> record = {"game": "Jumper", "training": "natural", "attack": "FGSM", "eps": 3, "mean": 2.0}
     >>> record |= {"half_width": 0.5, "flipped": 0.25, "seconds_per_step": 0.01}
     >>> tables([record])[0].rows
     [['natural', '3/255', 'FGSM', '2.00 ± 0.50', '25 %', '10.0']]
     """
     columns = ["policy", "eps", "attack", "return", "actions changed", "ms a step"]
     games: dict[str, list[list[str]]] = {}
-    for record in records:
+    for record in sorted(records, key=_place):
         eps = f"{record['eps']}/255" if record["eps"] else ""
         row = [record["training"], eps, record["attack"]]
         row.append(f"{record['mean']:.2f}{_confidence(record)}")
@@ -50,6 +50,13 @@ def tables(records: Sequence[Record]) -> list[Table]:
         games.setdefault(record["game"], []).append(row)
     words = ["policy", "eps", "attack"]
     return [Table(game, columns, rows, words=words) for game, rows in games.items()]
+
+
+def _place(record: Record) -> tuple[int, int, int, int]:
+    """Where a record stands among others: they come as they are measured."""
+    game, attack = record["game"], record["attack"]
+    trained = [*GAMES[game]].index(record["training"])
+    return [*GAMES].index(game), trained, record["eps"], [NONE, *ATTACKS].index(attack)
 
 
 def _confidence(record: Record) -> str:
@@ -60,7 +67,7 @@ def _confidence(record: Record) -> str:
 def comment(records: Sequence[Record]) -> list[str]:
     """Which attack leaves each policy the least, and how often one leaves no more than others."""
     groups: dict[tuple[str, str, int], dict[str, Record]] = {}
-    for record in records:
+    for record in sorted(records, key=_place):
         if record["attack"] != NONE:
             key = record["game"], record["training"], record["eps"]
             groups.setdefault(key, {})[record["attack"]] = record
@@ -100,6 +107,7 @@ def _compared(groups: Iterable[dict[str, Record]], one: str, others: Sequence[st
 
 def draw(records: Sequence[Record]) -> Figure:
     """A panel for each game; groups of bars for policies and distances."""
+    records = sorted(records, key=_place)
     games = list(dict.fromkeys(record["game"] for record in records))
     figure = blank_figure(1 + 5.2 * len(games), 3.6)
     panels: Any = figure.subplots(1, len(games), squeeze=False)[0]

@@ -61,6 +61,7 @@ class Learner:
             gae_lambda=recipe.gae_lambda,
             ent_coef=recipe.entropy,
             clip_range=recipe.clip,
+            vf_coef=recipe.value_weight,
             rollout_buffer_class=DeviceRollouts,
             policy_kwargs={
                 "features_extractor_class": ImpalaFeatures,

@@ -34,6 +34,8 @@ class PolicyRecipe:
     gae_lambda: float = 0.95
     entropy: float = 0.01
     clip: float = 0.2
+    value_weight: float = 0.25
+    """Of the mean square by which values are wrong. Cobbe et al. take half of half of it."""
     cooling: float = 0.0
     """The share of the steps, at the end, in which learning rate and entropy fall to zero: a policy
     that has few of them is surer then of its most likely action."""
