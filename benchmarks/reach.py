@@ -17,7 +17,7 @@ from networks import CASES
 from outcome import Outcome, Target
 from report import RESULTS, earlier, made_by, markdown, origin, write
 
-BUDGETS = (20, 40, 60, 80, 100, 150, 200, 300, 500, 600, 700, 1000, 2000)
+BUDGETS = (20, 40, 60, 80, 100, 150, 200, 300, 500, 600, 650, 700, 1000, 2000)
 PAGES = [RESULTS / "bar1_1000.json", RESULTS / "bar2_1000.json"]
 HEADERS = [
     "network",
