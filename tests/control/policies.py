@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import torch
 from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
 
@@ -24,6 +25,27 @@ class Pictures(gymnasium.Env):
 
     def _picture(self):
         return self.np_random.integers(0, 256, self.observation_space.shape, dtype=np.uint8)
+
+
+class Shown(gymnasium.Env):
+    """Points of any space, always the same one."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, space, point=None):
+        self.observation_space = space
+        self.point = space.sample() if point is None else np.array(point, dtype=space.dtype)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.point, {}
+
+    def step(self, action):
+        return self.point, 1.0, False, False, {}
+
+
+def shown(space, point=None, count=1):
+    return DummyVecEnv([lambda: Shown(space, point)] * count)
 
 
 def ppo(env="CartPole-v1", policy="MlpPolicy", **settings):

@@ -1,16 +1,17 @@
 """Observations at which policies act otherwise, beside closed forms."""
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
-from policies import Pictures, dqn, image_ppo, linear, ppo, relu_ppo
+from policies import Pictures, dqn, image_ppo, linear, ppo, relu_ppo, shown
 from stable_baselines3 import SAC
 from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
 
 from facetwalk import InputError, ModelError
-from facetwalk.control import perturbed
-from facetwalk.control.perturbing import as_bytes
+from facetwalk.control import attack_policy, perturbed, play
+from facetwalk.control.perturbing import as_shown
 from facetwalk.control.policies import as_seen, logits_of
 from facetwalk.solvers import AdrGd, Auto, Fgsm, Sign
 
@@ -50,7 +51,7 @@ def test_bytes_are_perturbed_within_eps_and_within_the_range_of_pixels(solver):
     assert seen.max() <= 1
     assert (seen - torch.from_numpy(pictures) / 255).abs().max() <= 3 / 255 + 1e-6
     assert torch.equal(found.actions, policy(seen).argmax(1))
-    shown = as_bytes(seen, torch.from_numpy(pictures), 3 / 255)
+    shown = as_shown(seen, torch.from_numpy(pictures), 3 / 255)
     assert shown.dtype == torch.uint8
     assert (shown.int() - torch.from_numpy(pictures).int()).abs().max() == 3
 
@@ -58,7 +59,27 @@ def test_bytes_are_perturbed_within_eps_and_within_the_range_of_pixels(solver):
 def test_rounding_to_bytes_never_leaves_the_ball():
     true = torch.tensor([100, 100, 0, 255], dtype=torch.uint8)
     x = torch.tensor([102.5, 97.5, 2.5, 252.5]) / 255
-    assert as_bytes(x, true, 2.5 / 255).tolist() == [102, 98, 2, 253]
+    assert as_shown(x, true, 2.5 / 255).tolist() == [102, 98, 2, 253]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint16", "uint64"])
+def test_whole_numbers_become_the_nearest_within_eps_and_within_their_type(dtype):
+    true = np.array([0, 1, 1, 1, 1, 0], dtype=dtype)
+    moves = np.array([0.6, -0.6, -1.2, -0.3, 0.49, -1.2])
+    least = 0 if dtype == "bool" or dtype.startswith("u") else -1
+    x = torch.from_numpy(true + moves)
+    found = as_shown(x, torch.from_numpy(true), eps=1.3).numpy()
+    assert found.dtype == true.dtype
+    assert found.astype(int).tolist() == [1, 0, 0, 1, 1, least]
+    within = as_shown(x, torch.from_numpy(true), eps=0.7).numpy()
+    np.testing.assert_array_equal(within, true)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint16])
+def test_the_largest_number_of_a_type_does_not_become_its_smallest(dtype):
+    ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype=dtype)
+    x = torch.from_numpy(ends.astype(float) + np.array([-1, 1]))
+    np.testing.assert_array_equal(as_shown(x, torch.from_numpy(ends), eps=1.0).numpy(), ends)
 
 
 def test_aiming_at_the_worst_action_reaches_it_more_often():
@@ -117,6 +138,61 @@ def test_what_cannot_be_attacked_is_said_in_words():
         perturbed(nn.Linear(2, 2), torch.zeros(1, 2), aim="up")
     with pytest.raises(InputError, match="must be Discrete to be attacked"):
         perturbed(SAC("MlpPolicy", "Pendulum-v1", buffer_size=10), torch.zeros(1, 3))
+
+
+DISCRETE = gymnasium.spaces.Discrete(5)
+SEVERAL = gymnasium.spaces.MultiDiscrete([3, 4])
+DICTIONARY = gymnasium.spaces.Dict(a=gymnasium.spaces.Box(-1, 1, (3,)), b=DISCRETE)
+
+
+@pytest.mark.parametrize("space", [DISCRETE, SEVERAL], ids=["one", "several"])
+def test_names_of_things_are_played_and_not_attacked(space):
+    agent = ppo(shown(space))
+    seen = agent.get_env().reset()
+    logits = logits_of(agent)
+    actions, _ = agent.predict(seen, deterministic=True)
+    np.testing.assert_array_equal(logits(as_seen(seen, logits)).argmax(1).numpy(), actions)
+    for attack in (perturbed, attack_policy):
+        with pytest.raises(InputError, match=r"are (Multi)?Discrete.* must be numbers"):
+            attack(agent, seen if attack is perturbed else agent.get_env())
+
+
+def test_policies_of_dictionaries_are_refused():
+    agent = ppo(shown(DICTIONARY), "MultiInputPolicy")
+    env = agent.get_env()
+    for call in (play, perturbed, attack_policy):
+        given = env.reset() if call is perturbed else env
+        with pytest.raises(InputError, match=r"the policy's observations are Dict.* one array"):
+            call(agent, given, 1)
+    with pytest.raises(InputError, match=r"one array of numbers \(N, \*shape\), and these are a"):
+        play(nn.Linear(3, 2).eval(), env, 1)
+
+
+@pytest.mark.parametrize(
+    ("observations", "match"),
+    [
+        (np.zeros(4), r"gave \(2,\): for one observation pass observation\[None\]"),
+        (np.zeros((2, 3)), r"the policy fails on observations of shape \(2, 3\).*: RuntimeError"),
+        (np.zeros((2, 3, 4)), r"for observations of shape \(2, 3, 4\) it gave \(2, 3, 2\)"),
+        ((np.zeros((1, 4)), {}), "one array of numbers .* and these are a tuple"),
+        (["left", "right"], "must be one array of numbers: "),
+    ],
+)
+def test_observations_that_do_not_fit_are_said_in_words(observations, match):
+    with pytest.raises((InputError, ModelError), match=match):
+        perturbed(nn.Linear(4, 2).eval(), observations)
+
+
+def test_an_agent_says_which_observations_it_takes():
+    env = make_vec_env(Pictures, 2, seed=0)
+    agent = image_ppo(env)
+    match = r"\(N, 1, 36, 36\), and these have shape \(2, 36, 36, 1\): .*get_env\(\)"
+    with pytest.raises(InputError, match=match):
+        play(agent, env, 1)
+    with pytest.raises(InputError, match=match):
+        attack_policy(agent, env).reset()
+    with pytest.raises(InputError, match=r"shape \(N, 1, 36, 36\), .* \(1, 36, 36\): pass a batch"):
+        perturbed(agent, agent.get_env().reset()[0])
 
 
 def test_a_network_in_train_mode_is_refused_and_left_as_it_is():

@@ -4,12 +4,13 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from policies import Pictures, image_ppo, relu_ppo
+from gymnasium.spaces import Box, MultiBinary
+from policies import Pictures, image_ppo, linear, relu_ppo, shown
 from stable_baselines3.common.env_util import make_vec_env
 
 from facetwalk import InputError
 from facetwalk.control import attack_policy, play
-from facetwalk.solvers import Auto, Sign
+from facetwalk.solvers import Auto, Fgsm, Sign
 
 QUICK = Sign(steps=3)
 
@@ -100,11 +101,39 @@ def test_an_attacked_environment_is_what_playing_under_attack_is():
     assert env.report().returns.tolist() == played.returns.tolist()
 
 
+@pytest.mark.parametrize("space", [MultiBinary(4), Box(0, 9, (4,), np.int64)], ids=str)
+@pytest.mark.parametrize(("eps", "step"), [(0.05, 0), (0.99, 0), (1.5, 1), (2.0, 2)])
+def test_an_attacked_environment_shows_whole_numbers_within_eps(space, eps, step):
+    true = np.array([1, 0, 1, 1])
+    weight = np.array([[1.0, 2, -3, 0.5], [-1.0, 1, 1, 2]])
+    env = shown(space, true)
+    bias = np.array([0.0, (weight[0] - weight[1]) @ true - 0.1])  # the first is preferred by 0.1
+    attacked = attack_policy(linear(weight, bias), env, eps, solver=Fgsm())
+    seen = attacked.reset()
+    assert seen.dtype == space.dtype
+    np.testing.assert_array_equal(seen[0], true + step * np.sign(weight[1] - weight[0]))
+
+
+def test_an_attacked_environment_has_nothing_to_report_before_an_episode_is_over():
+    env = attack_policy(relu_ppo(), make_vec_env("CartPole-v1", 1), solver=QUICK)
+    with pytest.raises(InputError, match="no episode is over yet"):
+        env.report()
+    env.reset()
+    with pytest.raises(InputError, match="no episode is over yet"):
+        env.report()
+
+
+def test_environments_of_gymnasium_cannot_be_wrapped():
+    env = gymnasium.make_vec("CartPole-v1", 2)
+    with pytest.raises(InputError, match="env must be a VecEnv of Stable-Baselines3"):
+        attack_policy(relu_ppo(), env)
+
+
 def test_what_cannot_be_played_is_said_in_words():
     agent = relu_ppo()
     with pytest.raises(InputError, match="several environments side by side: a VecEnv of Stable"):
         play(agent, gymnasium.make("CartPole-v1"), 1)
-    with pytest.raises(InputError, match="episodes must be at least 1; it is 0"):
+    with pytest.raises(InputError, match="a whole number, at least 1; it is 0"):
         play(agent, make_vec_env("CartPole-v1"), 0)
 
 

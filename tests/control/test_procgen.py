@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from facetwalk import InputError
 from facetwalk.control import perturbed
 from facetwalk.control.environments import as_stepped, procgen
 from facetwalk.solvers import Fgsm
@@ -21,3 +22,22 @@ def test_games_are_seen_with_channels_first_and_attacked():
     assert after.shape == seen.shape
     assert not over.any()
     assert rewards.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("nogame", 2), "no game is named 'nogame'; there are bigfish, .*coinrun, .*starpilot"),
+        ((None, 2), "no game is named None"),
+        (("coinrun", 0), "count must be a whole number, at least 1; it is 0"),
+        (("coinrun", 2.0), "count must be a whole number, at least 1; it is 2.0"),
+        (("coinrun", 2, -1), "levels must be a whole number, at least 0; it is -1"),
+        (("coinrun", 2, 2**31), r"levels must be below 2\^31; it is 2147483648"),
+        (("coinrun", 2, 10, 0.5), "seed must be a whole number; it is 0.5"),
+        (("coinrun", 2, 10, 0, -1), "first must be a whole number, at least 0; it is -1"),
+    ],
+)
+def test_what_would_end_the_interpreter_is_refused(arguments, match):
+    pytest.importorskip("procgen", reason="procgen is not installed")
+    with pytest.raises(InputError, match=match):
+        procgen(*arguments)

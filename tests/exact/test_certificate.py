@@ -45,8 +45,27 @@ def test_a_flat_top_holds():
         (torch.zeros(4), 0.1, "x has shape"),
         (torch.full((5,), 3.0), 0.1, "outside the space"),
         (torch.zeros(5), 0.0, "radius must be positive"),
+        (torch.zeros(5), "0.1", "radius must be a number; it is '0.1'"),
+        (
+            [0.0] * 5,
+            0.1,
+            r"x must be a tensor of shape \(5,\), such as a row of result.x; it is a lis",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(x, radius, match):
     with pytest.raises(fw.InputError, match=match):
         exact.local_certificate(problem(), x, radius)
+
+
+def test_a_certificate_may_have_no_time_limit():
+    x = torch.full((5,), 0.3)
+    limits = (60, None)
+    first, second = (exact.local_certificate(problem(), x, 0.05, time_limit=t) for t in limits)
+    assert first.holds == second.holds is False
+
+
+def test_the_objective_of_a_certificate_must_fit_its_network():
+    task = fw.Problem(network(5, 6, 3), fw.objectives.Margin(torch.tensor([3])), problem().space)
+    with pytest.raises(fw.InputError, match="labels run from 3 to 3, and the model has classes 0"):
+        exact.local_certificate(task, torch.zeros(5), 0.1)

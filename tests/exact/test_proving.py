@@ -105,6 +105,15 @@ def test_when_time_is_up_the_bound_still_holds(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_without_a_time_limit_the_search_goes_on_to_the_end(engine):
+    net = network(3, 16, 12, 1, seed=1)
+    proof = exact.maximize(net, box(3), Output(0), engine=engine, time_limit=None, gap=1e-3)
+    limited = exact.maximize(net, box(3), Output(0), engine=engine, time_limit=600, gap=1e-3)
+    assert proof.proven
+    assert proof.value == pytest.approx(limited.value, abs=1e-3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_where_no_neuron_changes_the_maximum_is_at_a_corner(engine):
     net, space = network(3, 6, 4, 1, seed=4), box(3, 0.5, 0.500001)
     proof = exact.maximize(net, space, Output(0), gap=1e-7, engine=engine)
@@ -197,6 +206,10 @@ def test_the_network_is_left_alone():
         (box(3), lambda y: y[:, 0], {}, "maximum of Custom cannot be proven"),
         (box(3), Output(0), {"gap": 0}, "gap must be positive; it is 0"),
         (box(3), Output(0), {"time_limit": -1}, "time_limit must be positive; it is -1"),
+        (box(3), Output(0), {"gap": float("nan")}, "gap must be a number; it is nan"),
+        (box(3), Output(0), {"time_limit": "1"}, "time_limit must be a number; it is '1'"),
+        (box(3), Output(0), {"threshold": "0"}, "threshold must be a number; it is '0'"),
+        (box(3), Output(0), {"threshold": float("nan")}, "threshold must be a number; it is nan"),
         (box(3), Output(0), {"engine": "lp"}, "auto, boxes, milp; it is 'lp'"),
     ],
 )
@@ -226,3 +239,21 @@ def test_model_a_is_solved_to_a_hundredth(net, least):
     proof = exact.maximize(net(), box(10), Output(0), gap=0.01, time_limit=7200)
     assert proof.proven
     assert proof.value >= least
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_network_that_decides_by_its_input_is_found_out(engine):
+    """It is bounded as it is in the middle of the box, and larger elsewhere."""
+
+    class Decides(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network(3, 12, 12, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.network(x) + 100 * (len(x) == 1 and bool(x.mean() > 0.3))
+
+    with pytest.raises(fw.ModelError, match="depends on the data in other ways"):
+        decides = Decides().eval()
+        proof = exact.maximize(decides, box(3), Output(0), engine=engine)
+        assert proof.bound >= decides(torch.ones(1, 3)).item()

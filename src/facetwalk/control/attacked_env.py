@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from facetwalk.control.perturbing import Aim, as_bytes, perturbed
+from facetwalk.control.perturbing import Aim, as_shown, perturbed
 from facetwalk.control.playing import Episodes
-from facetwalk.control.policies import as_seen, logits_of
+from facetwalk.control.policies import as_seen, logits_at, logits_of, require_numbers
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
-from facetwalk.types import MissingExtraError
+from facetwalk.types import InputError, MissingExtraError
 
 try:
     from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
@@ -25,8 +25,14 @@ class AttackedVecEnv(VecEnvWrapper):
     """What `attack_policy` returns: the same environments, seen through an attack."""
 
     def __init__(self, env: VecEnv, policy: Any, eps: float, **settings: Any) -> None:
+        if not isinstance(env, VecEnv):
+            raise InputError(
+                "env must be a VecEnv of Stable-Baselines3, such as agent.get_env(); "
+                f"it is a {type(env).__name__}"
+            )
         super().__init__(env)
         self.logits, self.eps, self.settings = logits_of(policy), eps, settings
+        require_numbers(self.logits)
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, dtype=int)
         self._finished: list[tuple[float, int]] = []
         self._flips, self._decisions, self._seconds = 0, 0, 0.0
@@ -46,6 +52,8 @@ class AttackedVecEnv(VecEnvWrapper):
 
     def report(self) -> Episodes:
         """What became of the episodes that are over, and of all actions."""
+        if not self._finished:
+            raise InputError("no episode is over yet: step the environments until one is")
         totals, steps = (np.array(column) for column in zip(*self._finished, strict=True))
         share, seconds = self._flips / self._decisions, self._seconds / self._decisions
         return Episodes(totals, steps, share, seconds)
@@ -55,12 +63,8 @@ class AttackedVecEnv(VecEnvWrapper):
         found = perturbed(
             self.logits, observations, self.eps, seed=self._decisions, **self.settings
         )
-        seen = found.observations.cpu()
-        if observations.dtype == np.uint8:
-            seen = as_bytes(seen, torch.from_numpy(observations), self.eps)
-        shown = seen.numpy().astype(observations.dtype)
-        with torch.no_grad():
-            actions = self.logits(as_seen(shown, self.logits)).argmax(1)
+        shown = as_shown(found.observations.cpu(), torch.from_numpy(observations), self.eps).numpy()
+        actions = logits_at(as_seen(shown, self.logits), self.logits).argmax(1)
         self._flips += int((actions != found.own).sum())
         self._decisions += len(shown)
         self._seconds += time.perf_counter() - began
@@ -78,9 +82,9 @@ def attack_policy(
 ) -> AttackedVecEnv:
     """The environments of a `VecEnv`, seen as an attack on `policy` shows them.
 
-    Who acts in them sees perturbed observations only, of the type of the true ones: bytes are
-    rounded to bytes within `eps`. `report()` tells the returns, the share of actions that changed
-    and the time of a step. The arguments are those of `perturbed`.
+    Who acts in them sees perturbed observations only, of the type of the true ones: whole numbers,
+    bytes among them, are rounded to whole numbers within `eps`. `report()` tells the returns, the
+    share of actions that changed and the time of a step. The arguments are those of `perturbed`.
 
     >>> from stable_baselines3 import PPO
     >>> agent = PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=16)

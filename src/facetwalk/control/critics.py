@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from facetwalk.messages import reason
 from facetwalk.models import PerProblemModel
 from facetwalk.types import InputError
 
@@ -79,8 +81,24 @@ def action_value(model: Any, observations: Any, judge: Judge | None = None) -> A
         raise InputError(f"judge must be one of {', '.join(get_args(Judge))}; it is {judge!r}")
     if judge is None:
         judge = "minimum" if hasattr(model, "ent_coef") else "first"
-    seen, _ = model.policy.obs_to_tensor(observations)
+    seen = _as_tensors(model.policy, observations)
     model.policy.set_training_mode(False)
     with torch.no_grad():
         features = critic.extract_features(seen, critic.features_extractor)
     return ActionValue(networks[:1] if judge == "first" else networks, features)
+
+
+def _as_tensors(policy: Any, observations: Any) -> Any:
+    """Observations as `predict` of Stable-Baselines3 sees them; one alone becomes a batch."""
+    parts = observations.values() if isinstance(observations, Mapping) else [observations]
+    try:
+        some = all(np.asarray(part).size for part in parts)
+        seen = policy.obs_to_tensor(observations)[0] if some else None
+    except Exception as error:
+        raise InputError(
+            "observations must be what the agent's predict takes, one or a batch of "
+            f"{policy.observation_space}: {reason(error)}"
+        ) from error
+    if seen is None:
+        raise InputError("there is no observation to refine an action at: pass one, or a batch")
+    return seen

@@ -7,13 +7,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from facetwalk.types import InputError, MissingExtraError
+from facetwalk.types import InputError, MissingExtraError, whole_number
+
+_INT32 = 2**31
 
 
 class Stepped(Protocol):
     """Environments that begin again by themselves."""
 
     count: int
+    beginning: np.ndarray
+    """Which environments only begin an episode in the next step, whatever the action, and without
+    a reward: bool `(count,)`."""
 
     def begin(self, seed: int) -> np.ndarray:
         """The first observations, `(count, *shape)`."""
@@ -29,6 +34,7 @@ class _VecEnv:
 
     def __init__(self, env: Any) -> None:
         self.env, self.count = env, env.num_envs
+        self.beginning = np.zeros(self.count, dtype=bool)
 
     def begin(self, seed: int) -> np.ndarray:
         self.env.seed(seed)
@@ -40,17 +46,28 @@ class _VecEnv:
 
 
 class _VectorEnv:
-    """Of gymnasium. After an episode one step is spent on beginning again, without a reward."""
+    """Of gymnasium, whose versions before 1.1 name no mode and spend a step on beginning again."""
 
     def __init__(self, env: Any) -> None:
-        self.env, self.count = env, env.num_envs
+        named = (getattr(env, "metadata", None) or {}).get("autoreset_mode", "NextStep")
+        mode = getattr(named, "value", named)
+        if mode == "Disabled":
+            raise InputError(
+                "the environments must begin again by themselves: make them with the "
+                "autoreset_mode NEXT_STEP or SAME_STEP"
+            )
+        self.env, self.count, self.spends_a_step = env, env.num_envs, mode != "SameStep"
+        self.beginning = np.zeros(self.count, dtype=bool)
 
     def begin(self, seed: int) -> np.ndarray:
+        self.beginning = np.zeros(self.count, dtype=bool)
         return self.env.reset(seed=seed)[0]
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         observations, rewards, ended, cut, _ = self.env.step(actions)
-        return observations, rewards, np.logical_or(ended, cut)
+        over = np.logical_or(ended, cut)
+        self.beginning = over & self.spends_a_step
+        return observations, rewards, over
 
 
 class _Gym3:
@@ -58,6 +75,7 @@ class _Gym3:
 
     def __init__(self, env: Any) -> None:
         self.env, self.count = env, env.num
+        self.beginning = np.zeros(self.count, dtype=bool)
 
     def begin(self, seed: int) -> np.ndarray:
         return self._images(self.env.observe()[1])
@@ -80,7 +98,7 @@ def as_stepped(env: Any) -> Stepped:
     """
     if hasattr(env, "observe") and hasattr(env, "act"):
         return _Gym3(env)
-    if hasattr(env, "step_wait"):
+    if hasattr(env, "env_is_wrapped"):
         return _VecEnv(env)
     if hasattr(env, "num_envs"):
         return _VectorEnv(env)
@@ -93,15 +111,26 @@ def as_stepped(env: Any) -> Stepped:
 def procgen(name: str, count: int, levels: int = 200, seed: int = 0, first: int = 0) -> Any:
     """`count` environments of Procgen (gym3) on `levels` easy levels from `first` on; 0 are all."""
     try:
-        from procgen import ProcgenGym3Env  # pyright: ignore[reportMissingImports]
+        from procgen import env  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingExtraError("Procgen", "procgen") from error
-    return ProcgenGym3Env(
+    if name not in env.ENV_NAMES:
+        raise InputError(f"no game is named {name!r}; there are {', '.join(env.ENV_NAMES)}")
+    count = _int32("count", count, at_least=1)
+    return env.ProcgenGym3Env(
         num=count,
         env_name=name,
-        start_level=first,
-        num_levels=levels,
+        start_level=_int32("first", first, at_least=0),
+        num_levels=_int32("levels", levels, at_least=0),
         distribution_mode="easy",
-        rand_seed=seed,
+        rand_seed=_int32("seed", seed),
         num_threads=min(count, os.cpu_count() or 1),
     )
+
+
+def _int32(name: str, value: int, at_least: int | None = None) -> int:
+    """`value`, if Procgen takes it: others may end the interpreter."""
+    number = whole_number(name, value, at_least)
+    if not -_INT32 <= number < _INT32:
+        raise InputError(f"{name} must be below 2^31; it is {number}")
+    return number

@@ -9,7 +9,14 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from facetwalk.control.policies import LEVELS, as_seen, logits_of
+from facetwalk.control.policies import (
+    LEVELS,
+    as_seen,
+    as_tensor,
+    logits_at,
+    logits_of,
+    require_numbers,
+)
 from facetwalk.maximize import maximize
 from facetwalk.objectives import CrossEntropy, DecisionCost, Objective, TargetedCrossEntropy
 from facetwalk.problem import Problem
@@ -24,6 +31,9 @@ for one that it likes much less."""
 
 BUDGET = 200
 """Gradients of an attack by default: those of the paper's ADR-GD, 100 steps of two."""
+
+_ROUNDING = 1e-6
+"""By how much `eps`, times 255 for bytes, may fall short of a whole number that it stands for."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +92,12 @@ def perturbed(
     if aim not in get_args(Aim):
         raise InputError(f"aim must be one of {', '.join(get_args(Aim))}; it is {aim!r}")
     logits = logits_of(policy)
-    if bounds is None and torch.as_tensor(observations).dtype == torch.uint8:
+    require_numbers(logits)
+    given = as_tensor(observations)
+    if bounds is None and given.dtype == torch.uint8:
         bounds = (0.0, 1.0)
-    x = as_seen(observations, logits)
-    with torch.no_grad():
-        outputs = logits(x.clone())
+    x = as_seen(given, logits)
+    outputs = logits_at(x, logits)
     own = outputs.argmax(1)
     objective = _objective(aim, outputs)
     with warnings.catch_warnings():
@@ -98,9 +109,7 @@ def perturbed(
             seed=seed,
             recordings=recordings,
         )
-    with torch.no_grad():
-        actions = logits(result.x.clone()).argmax(1)
-    return Perturbed(result.x, actions, own)
+    return Perturbed(result.x, logits_at(result.x, logits).argmax(1), own)
 
 
 def _objective(aim: Aim, outputs: Tensor) -> Objective:
@@ -112,12 +121,29 @@ def _objective(aim: Aim, outputs: Tensor) -> Objective:
     return DecisionCost(outputs.amax(1, keepdim=True) - outputs)
 
 
-def as_bytes(x: Tensor, true: Tensor, eps: float) -> Tensor:
-    """The nearest images of bytes to `x` in [0, 1] that are within `eps` of `true`, bytes too.
+def as_shown(x: Tensor, true: Tensor, eps: float) -> Tensor:
+    """What a policy saw, `x`, in the type of the true observations.
 
-    >>> as_bytes(torch.tensor([0.5]), torch.tensor([120], dtype=torch.uint8), 3 / 255)
+    Whole numbers become the nearest ones within `eps` of the true ones. Bytes were seen divided by
+    255, and `eps` is a share of that.
+
+    >>> as_shown(torch.tensor([0.5]), torch.tensor([120], dtype=torch.uint8), 3 / 255)
     tensor([123], dtype=torch.uint8)
+    >>> as_shown(torch.tensor([5.7, 4.4]), torch.tensor([5, 5]), eps=1.5)
+    tensor([6, 4])
     """
-    most = int(eps * LEVELS + 1e-6)
-    near = true.to(torch.int64)
-    return (x * LEVELS).round().long().clamp(near - most, near + most).clamp(0, LEVELS).byte()
+    if true.is_floating_point():
+        return x.to(true.dtype)
+    unit = LEVELS if true.dtype == torch.uint8 else 1
+    lowest, highest = _range(true.dtype)
+    most = min(int(eps * unit + _ROUNDING), highest)
+    moved = (unit * (x - true.to(x) / unit)).round().clamp(-most, most).long()
+    return (true.long() + moved).clamp(lowest, highest).to(true.dtype)
+
+
+def _range(dtype: torch.dtype) -> tuple[int, int]:
+    """The smallest and the largest number of a type, as far as int64 has them."""
+    if dtype == torch.bool:
+        return 0, 1
+    numbers, largest = torch.iinfo(dtype), torch.iinfo(torch.int64).max
+    return numbers.min, min(numbers.max, largest)

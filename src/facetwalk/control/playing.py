@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from facetwalk.control.environments import as_stepped
 from facetwalk.control.perturbing import Aim, Perturbed, perturbed
-from facetwalk.control.policies import as_seen, logits_of
+from facetwalk.control.policies import as_seen, logits_at, logits_of
 from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
-from facetwalk.types import InputError
+from facetwalk.types import whole_number
 
 _NORMAL = 1.96
 """Standard errors to each side of a mean that hold 95 % of a normal distribution."""
@@ -82,20 +81,20 @@ def play(
     Args:
         policy: see `perturbed`.
         env: environments side by side: a `VecEnv` of Stable-Baselines3, a `VectorEnv` of
-            gymnasium, or an environment of gym3 such as Procgen's.
+            gymnasium, or an environment of gym3 such as Procgen's. They begin again by themselves;
+            a step that only does so counts for nothing.
         episodes: how many; each environment plays its share, so short ones count no more.
         attack: the solver that perturbs what the policy sees; none without.
         eps, bounds, aim: see `perturbed`.
         seed: of the attack, and of the environments but for those of gym3, which are made with one.
         callback: sees each `Turn`.
 
-    >>> import gymnasium
+    >>> import gymnasium, torch
     >>> env = gymnasium.make_vec("CartPole-v1", num_envs=2)
     >>> play(torch.nn.Linear(4, 2).eval(), env, episodes=3).returns.shape
     (3,)
     """
-    if episodes < 1:
-        raise InputError(f"episodes must be at least 1; it is {episodes}")
+    episodes = whole_number("episodes", episodes, at_least=1)
     logits, world = logits_of(policy), as_stepped(env)
     left = np.full(world.count, episodes // world.count)
     left[: episodes % world.count] += 1
@@ -105,43 +104,41 @@ def play(
     thinking = 0.0
     observations = world.begin(seed)
     actions = np.zeros(world.count, dtype=np.int64)
-    recordings = Recordings() if as_seen(observations[:1], logits).is_cuda else None
-    while left.any():
-        in_play = np.flatnonzero(left)
-        seen = observations[in_play]
-        began = time.perf_counter()
-        attacked = None
+    recordings = Recordings() if as_seen(observations, logits).is_cuda else None
+
+    def decide(seen: np.ndarray) -> tuple[Tensor, Perturbed | None]:
         if attack is None:
-            chosen = _greedy(logits, seen)
-        else:
-            attacked = perturbed(
-                logits,
-                seen,
-                eps,
-                solver=attack,
-                bounds=bounds,
-                aim=aim,
-                seed=seed + decisions,
-                recordings=recordings,
-            )
-            chosen = attacked.actions
-            flips += int(attacked.flipped.sum())
-        actions[in_play] = chosen.cpu().numpy()
-        thinking += time.perf_counter() - began
-        decisions += len(in_play)
-        if callback is not None:
-            callback(Turn(in_play, seen, attacked, actions[in_play]))
+            return logits_at(as_seen(seen, logits), logits).argmax(1), None
+        attacked = perturbed(
+            logits,
+            seen,
+            eps,
+            solver=attack,
+            bounds=bounds,
+            aim=aim,
+            seed=seed + decisions,
+            recordings=recordings,
+        )
+        return attacked.actions, attacked
+
+    while left.any():
+        counts = ~world.beginning
+        in_play = np.flatnonzero(counts & (left > 0))
+        if len(in_play):
+            began, seen = time.perf_counter(), observations[in_play]
+            chosen, attacked = decide(seen)
+            actions[in_play] = chosen.cpu().numpy()
+            thinking += time.perf_counter() - began
+            decisions += len(in_play)
+            flips += 0 if attacked is None else int(attacked.flipped.sum())
+            if callback is not None:
+                callback(Turn(in_play, seen, attacked, actions[in_play]))
         observations, rewards, over = world.step(actions)
-        returns += rewards
-        lengths += 1
+        returns += np.where(counts, rewards, 0.0)
+        lengths += counts
         for number in np.flatnonzero(over & (left > 0)):
             finished.append((float(returns[number]), int(lengths[number])))
             left[number] -= 1
         returns[over], lengths[over] = 0.0, 0
     totals, steps = zip(*finished, strict=True)
     return Episodes(np.array(totals), np.array(steps), flips / decisions, thinking / decisions)
-
-
-def _greedy(logits: torch.nn.Module, observations: Any) -> Tensor:
-    with torch.no_grad():
-        return logits(as_seen(observations, logits)).argmax(1)

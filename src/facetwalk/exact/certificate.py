@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from facetwalk.exact.goals import Goals
-from facetwalk.exact.graph import Graph
+from facetwalk.exact.arguments import positive
+from facetwalk.exact.first_look import graph_of
 from facetwalk.exact.proof import Proof
 from facetwalk.exact.proving import maximize
 from facetwalk.problem import Problem
@@ -28,19 +28,21 @@ class Certificate:
     """Value and bound within the radius."""
 
 
+@torch.inference_mode(False)
 def local_certificate(
     problem: Problem,
     x: Tensor,
     radius: float,
     *,
     tolerance: float = 1e-4,
-    time_limit: float = 60.0,
+    time_limit: float | None = 60.0,
     seed: int = 0,
 ) -> Certificate:
     """Is `x`, `(*shape)`, a maximum among the points of the space within `radius` of each entry?
 
     Of a `Result` pass one row: `local_certificate(problem, result.x[b], 0.1)`; the problem must
-    be a single one. `tolerance` is how much better another point may be.
+    be a single one. `tolerance` is how much better another point may be,
+    and `time_limit` the seconds it may take; None sets no limit.
 
     >>> import facetwalk as fw
     >>> from torch import nn
@@ -50,13 +52,15 @@ def local_certificate(
     >>> [local_certificate(problem, torch.tensor([v]), 0.5).holds for v in (1.0, -0.5, -0.25)]
     [True, True, False]
     """
-    if not radius > 0:
-        raise InputError(f"radius must be positive; it is {radius}")
-    if not tolerance > 0:
-        raise InputError(f"tolerance must be positive; it is {tolerance}")
+    radius, tolerance = positive("radius", radius), positive("tolerance", tolerance)
     space = problem.space
     if not isinstance(space, (Box, LinfBall)) or space.count != 1:
         raise InputError("a certificate needs a Box or an LinfBall with one problem")
+    if not isinstance(x, Tensor):
+        raise InputError(
+            f"x must be a tensor of shape {space.shape}, such as a row of result.x; "
+            f"it is a {type(x).__name__}"
+        )
     if tuple(x.shape) != space.shape:
         raise InputError(
             f"x has shape {tuple(x.shape)}, and the points of the space have {space.shape}"
@@ -81,5 +85,5 @@ def local_certificate(
 
 
 def _value(problem: Problem, point: Tensor) -> float:
-    graph = Graph.of(Goals(problem.model, problem.objective), problem.space.shape)
+    graph = graph_of(problem.model, problem.space, problem.objective)
     return graph(point.to(graph.device)).max().item()

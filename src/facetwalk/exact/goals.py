@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from facetwalk.batching import flat_rows
+from facetwalk.exact.maxima import MaximaAsReLUs
 from facetwalk.objectives import Linear, Margin, Output, TargetedMargin, as_objective
 from facetwalk.types import InputError
 
@@ -16,8 +18,8 @@ from facetwalk.types import InputError
 class Goals(nn.Module):
     """Inputs `(B, *shape)` to goals `(B, K)`, whose maximum is the objective.
 
-    A maximum is left open, since each of its members can be bounded alone; a minimum is written
-    with ReLUs.
+    A maximum over classes is left open, since each of its members can be bounded alone; those of
+    two tensors, and minima, are written with ReLUs.
 
     >>> from facetwalk.objectives import Margin
     >>> goals = Goals(nn.Identity(), Margin(torch.tensor([1])))
@@ -32,7 +34,8 @@ class Goals(nn.Module):
         self.score = _score(as_objective(objective))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.score(self.network(x))
+        with MaximaAsReLUs():
+            return self.score(self.network(x))
 
 
 def _score(objective: Any) -> Callable[[Tensor], Tensor]:
@@ -56,7 +59,7 @@ def _score(objective: Any) -> Callable[[Tensor], Tensor]:
 
 
 def _output(outputs: Tensor, index: int, sign: int) -> Tensor:
-    return sign * outputs.flatten(1)[:, index, None]
+    return sign * flat_rows(outputs)[:, index, None]
 
 
 def _differences(outputs: Tensor, label: int) -> Tensor:
@@ -74,7 +77,7 @@ def _under_target(outputs: Tensor, target: int) -> Tensor:
 
 
 def _specification(outputs: Tensor, weights: Tensor, offsets: Tensor) -> Tensor:
-    return _smallest(outputs.flatten(1) @ weights.to(outputs).T + offsets.to(outputs))
+    return _smallest(flat_rows(outputs) @ weights.to(outputs).T + offsets.to(outputs))
 
 
 def _smallest(columns: Tensor) -> Tensor:

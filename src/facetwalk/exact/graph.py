@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from facetwalk.exact.copying import device_of, in_float64
 from facetwalk.exact.linear_ops import check_affine
-from facetwalk.models import require_eval
 from facetwalk.sites import Sites, discover
+from facetwalk.sites.interception import Interception
 from facetwalk.types import ModelError
 
 Hinge = Callable[[int, Tensor], Tensor]
@@ -62,12 +62,14 @@ class Graph:
         >>> graph.widths, graph.outputs
         ([4], 2)
         """
-        require_eval(model)
-        tensors = [*model.parameters(), *model.buffers()]
-        device = tensors[0].device if tensors else torch.device("cpu")
-        twin = copy.deepcopy(model).double().requires_grad_(False)
+        return cls.of_copy(in_float64(model), shape)
+
+    @classmethod
+    def of_copy(cls, twin: nn.Module, shape: tuple[int, ...]) -> Graph:
+        """The graph of a network that is a copy in float64 already."""
+        device = device_of(twin)
         zero = torch.zeros(1, *shape, dtype=torch.float64, device=device)
-        sites = discover(twin, zero)
+        sites = _sites_of(twin, zero)
         with torch.no_grad():
             outputs = twin(zero).flatten(1).shape[1]
         graph = cls(sites, shape, outputs, device)
@@ -143,6 +145,19 @@ class Graph:
                 raise ModelError(
                     "between its ReLUs the network is not affine, so nothing can be proven of it"
                 )
+
+
+def _sites_of(twin: nn.Module, x: Tensor) -> Sites:
+    """The sites of a network that takes `x`, `(1, *shape)`; none, if it is affine throughout."""
+    seen: list[bool] = []
+
+    def note(_: int, z: Tensor) -> Tensor:
+        seen.append(z.requires_grad)
+        return torch.relu(z)
+
+    with torch.enable_grad(), Interception(note):
+        twin(x.clone().requires_grad_())
+    return discover(twin, x) if any(seen) else Sites(twin, (), len(seen))
 
 
 def _constant(hidden: list[Tensor]) -> Hinge:

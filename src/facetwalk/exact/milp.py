@@ -133,9 +133,9 @@ class Program:
         lp.num_col_, lp.num_row_ = self.columns, len(rows.low)
         lp.col_cost_ = np.zeros(self.columns)
         pairs = zip(self.high, self.unstable, strict=True)
-        highs = np.concatenate([high[which] for high, which in pairs])
+        highs = [high[which] for high, which in pairs]
         lp.col_lower_ = np.concatenate([self.box[0], np.zeros(2 * self.neurons)])
-        lp.col_upper_ = np.concatenate([self.box[1], highs, np.ones(self.neurons)])
+        lp.col_upper_ = np.concatenate([self.box[1], *highs, np.ones(self.neurons)])
         lp.row_lower_, lp.row_upper_ = np.array(rows.low), np.array(rows.high)
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         lp.a_matrix_.start_ = np.cumsum([0, *map(len, rows.places)])

@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from facetwalk.progress import Report
+from facetwalk.types import ModelError
 
 _SECONDS_BETWEEN_POINTS = 0.5
 _NEARLY = 1 - 1e-6
 """The share of the gap that is used, so that rounding cannot make a difference larger than it."""
+
+_ROUNDING = 1e-5
+"""By how much, as a share, a value may be above a bound that rounding has lowered."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,20 @@ class Search:
         best = int(values.argmax())
         if values[best].item() > self.value:
             self.x, self.value = points[best].clone(), values[best].item()
+            self._check(self.bound)
+
+    def _check(self, bound: float) -> None:
+        """A value above a bound shows that the bound is one of another network."""
+        if self.value > bound + _ROUNDING * max(1.0, abs(self.value)):
+            raise ModelError(
+                f"the network reaches {self.value:.6g}, above the {bound:.6g} that was proven of it "
+                "as it is at one input: what it computes depends on the data in other ways than by "
+                "its ReLUs, and cannot be bounded"
+            )
 
     def note(self, bound: float, nodes: int) -> None:
         """Remember a bound on the maximum, and tell whoever watches."""
+        self._check(bound)
         self.bound, self.nodes = max(self.value, min(self.bound, bound)), nodes
         seconds = time.perf_counter() - self.began
         if not self.trace or seconds - self.trace[-1][0] > _SECONDS_BETWEEN_POINTS:

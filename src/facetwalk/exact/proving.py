@@ -9,9 +9,11 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from facetwalk.exact.arguments import number, positive
 from facetwalk.exact.backward_bounds import Bounds, backward_bounds
 from facetwalk.exact.boxes import search_boxes
 from facetwalk.exact.dense import Dense
+from facetwalk.exact.first_look import graph_of
 from facetwalk.exact.goals import Goals
 from facetwalk.exact.graph import Graph
 from facetwalk.exact.milp import require_highs, search_milp
@@ -38,12 +40,13 @@ _FEW_NEURONS = 24
 good points by itself."""
 
 
+@torch.inference_mode(False)
 def maximize(
     network: nn.Module,
     space: Space,
     objective: Any,
     *,
-    time_limit: float = 60.0,
+    time_limit: float | None = 60.0,
     gap: float = 1e-2,
     engine: Engine = "auto",
     threshold: float | None = None,
@@ -57,7 +60,7 @@ def maximize(
             convolutions, batch norm, average pooling and sums between ReLUs and their kin.
         space: a `Box` or an `LinfBall` with one problem.
         objective: `Output`, `Margin`, `TargetedMargin` or `Linear` of `facetwalk.objectives`.
-        time_limit: seconds, after which the bound is what it is.
+        time_limit: seconds, after which the bound is what it is; None sets no limit.
         gap: how far the bound may be above the value, absolutely, for a proof.
         engine: `"boxes"` halves the input box, `"milp"` solves a mixed-integer program. `"auto"`
             takes boxes for up to 16 inputs, unless at most 24 neurons are unstable (may be on or
@@ -75,8 +78,12 @@ def maximize(
     ([1.0, 1.0], 7.0, True)
     """
     began = time.perf_counter()
-    _check_arguments(space, time_limit, gap, engine)
-    graph = Graph.of(Goals(network, objective), space.shape)
+    _check_space(space)
+    _check_engine(engine)
+    seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
+    gap = positive("gap", gap)
+    threshold = None if threshold is None else number("threshold", threshold)
+    graph = graph_of(network, space, objective)
     low, high = _box(space, graph.device)
     with progress_report(progress, "proof") as report:
         bounds = backward_bounds(graph, low, high)
@@ -88,7 +95,7 @@ def maximize(
             threshold=threshold,
             evaluate=lambda points: graph(points.view(-1, *graph.shape)).amax(1),
             began=began,
-            deadline=began + time_limit,
+            deadline=began + seconds,
             report=report,
         )
         search.offer(search.x[None])
@@ -122,7 +129,7 @@ def maximize(
     )
 
 
-def _check_arguments(space: Space, time_limit: float, gap: float, engine: str) -> None:
+def _check_space(space: Space) -> None:
     if not isinstance(space, (Box, LinfBall)):
         raise InputError(
             f"a maximum is proven over a Box or an LinfBall; the space is a {type(space).__name__}"
@@ -132,10 +139,9 @@ def _check_arguments(space: Space, time_limit: float, gap: float, engine: str) -
             f"a proof is about one problem, and the space describes {space.count}: "
             "pick one with space.select"
         )
-    if not time_limit > 0:
-        raise InputError(f"time_limit must be positive; it is {time_limit}")
-    if not gap > 0:
-        raise InputError(f"gap must be positive; it is {gap}")
+
+
+def _check_engine(engine: str) -> None:
     if engine not in get_args(Engine):
         raise InputError(f"engine must be one of {', '.join(get_args(Engine))}; it is {engine!r}")
     if engine == "milp":
@@ -154,10 +160,11 @@ def _first_point(graph: Graph, space: Space, objective: Any, search: Search, see
     assert isinstance(goals, Goals)
     exact = space.to(graph.device, torch.float64)
     problem = Problem(goals.network, as_objective(objective), exact)
+    seconds = max(_SHARE_OF_TIME * search.left, _LEAST_SECONDS)
     result = climb(
         problem,
         evaluations=_EVALUATIONS,
-        seconds=max(_SHARE_OF_TIME * search.left, _LEAST_SECONDS),
+        seconds=seconds if math.isfinite(seconds) else None,
         stop_at=None if search.threshold is None else math.nextafter(search.threshold, math.inf),
         seed=seed,
     )

@@ -1,0 +1,49 @@
+"""A first look at what is to be proven: do network, space and objective fit?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from facetwalk.exact.copying import device_of, in_float64
+from facetwalk.exact.goals import Goals
+from facetwalk.exact.graph import Graph
+from facetwalk.models import count_of
+from facetwalk.objectives import as_objective
+from facetwalk.problem import Problem
+from facetwalk.solvers import Task
+from facetwalk.spaces import Space
+from facetwalk.streams import Streams
+from facetwalk.trial import check_scores, first_outputs
+from facetwalk.types import InputError
+
+
+def graph_of(network: nn.Module, space: Space, objective: Any) -> Graph:
+    """The graph of a problem's goals; what does not fit is said in words.
+
+    >>> from facetwalk.objectives import Margin
+    >>> from facetwalk.spaces import Box
+    >>> graph_of(nn.Linear(3, 4).eval(), Box(-1, 1, shape=(3,)), Margin(torch.tensor([1]))).outputs
+    3
+    """
+    problem = Problem(network, as_objective(objective), space)
+    twin = in_float64(problem.model)
+    goals, device = Goals(twin, objective), device_of(twin)
+    if count_of(twin) != 1:
+        raise InputError(
+            f"a proof is about one problem, and the network describes {count_of(twin)}: "
+            "pick one with network.select"
+        )
+    two = torch.arange(2, device=device)
+    task = Task(
+        model=twin,
+        objective=as_objective(objective).to(device, torch.float64),
+        space=space.to(device, torch.float64),
+        random=Streams.from_seeds(two, two),
+    )
+    x = task.space.sample(task.random)
+    with torch.no_grad():
+        check_scores(task, first_outputs(task, x), task.objective, len(x))
+    return Graph.of_copy(goals, space.shape)
