@@ -38,7 +38,7 @@ class PerProblemModel(nn.Module, ABC):
 
 def require_eval(model: nn.Module) -> None:
     """Raise `ModelError` if the model or a part of it is in train mode."""
-    if any(part.training for part in model.modules()):
+    if any(getattr(part, "training", False) for part in model.modules()):  # TorchScript has none
         raise ModelError(
             "the model (or a part of it) is in train mode, in which dropout and batch norm make "
             "outputs random: call model.eval() first"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from operator import index
+from textwrap import shorten
 from typing import TypeAlias
 
 from torch import Tensor
@@ -28,7 +29,8 @@ def whole_number(name: str, value: object, at_least: int | None = None) -> int:
         number = None
     limit = "" if at_least is None else f", at least {at_least}"
     if number is None or (at_least is not None and number < at_least):
-        raise InputError(f"{name} must be a whole number{limit}; it is {value!r}")
+        given = shorten(repr(value), 60, placeholder=" ...")
+        raise InputError(f"{name} must be a whole number{limit}; it is {given}")
     return number
 
 

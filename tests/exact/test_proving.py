@@ -254,6 +254,4 @@ def test_a_network_that_decides_by_its_input_is_found_out(engine):
             return self.network(x) + 100 * (len(x) == 1 and bool(x.mean() > 0.3))
 
     with pytest.raises(fw.ModelError, match="depends on the data in other ways"):
-        decides = Decides().eval()
-        proof = exact.maximize(decides, box(3), Output(0), engine=engine)
-        assert proof.bound >= decides(torch.ones(1, 3)).item()
+        exact.maximize(Decides().eval(), box(3), Output(0), engine=engine)

@@ -91,9 +91,9 @@ class Search:
         """A value above a bound shows that the bound is one of another network."""
         if self.value > bound + _ROUNDING * max(1.0, abs(self.value)):
             raise ModelError(
-                f"the network reaches {self.value:.6g}, above the {bound:.6g} that was proven of it "
-                "as it is at one input: what it computes depends on the data in other ways than by "
-                "its ReLUs, and cannot be bounded"
+                f"the network reaches {self.value:.6g}, above the {bound:.6g} that was proven of "
+                "it as it is at one input: what it computes depends on the data in other ways than "
+                "by its ReLUs, and cannot be bounded"
             )
 
     def note(self, bound: float, nodes: int) -> None:
