@@ -122,6 +122,28 @@ class TestLabels:
         ours = ArtAttack(classifier(net), 0.2, budget=20)
         assert torch.equal(generated(ours, images.double(), y), generated(ours, images, y))
 
+    @pytest.mark.parametrize("kind", [np.float64, np.int32, np.uint8])
+    def test_may_be_numbers_of_any_kind(self, net, images, y, kind):
+        ours = ArtAttack(classifier(net), 0.2, budget=20)
+        assert torch.equal(generated(ours, images, y.astype(kind)), generated(ours, images, y))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda y: y + 5, "labels run from 5 to 14, and the model has classes 0 to 9"),
+            (lambda y: y - 1, "labels run from -1 to 8, and the model has classes 0 to 9"),
+            (lambda y: y[:5], "there are 100 images and 5 labels"),
+            (lambda y: y + 0.5, "y must be class indices"),
+            (lambda y: np.where(y == 0, np.nan, y), "y must be class indices"),
+            (lambda y: np.where(y == 0, np.inf, y), "y must be class indices"),
+            (lambda y: y.astype(str), "y must be class indices"),
+        ],
+    )
+    def test_that_are_no_classes_get_one_clear_sentence(self, net, images, y, change, message):
+        with pytest.raises(InputError, match=message) as caught:
+            generated(ArtAttack(classifier(net), budget=20), images, change(y))
+        assert "\n" not in str(caught.value)
+
     def test_targets_are_reached(self, net, images, labels):
         targets = (labels + 3) % 10
         ours = ArtAttack(classifier(net), 0.5, budget=BUDGET, targeted=True)
@@ -133,6 +155,24 @@ class TestLabels:
     def test_targets_must_be_there(self, net, images):
         with pytest.raises(InputError, match="a targeted attack needs its targets: pass y"):
             ArtAttack(classifier(net), targeted=True).generate(images.numpy())
+
+
+class TestArrays:
+    """Images however numpy holds them."""
+
+    @pytest.mark.parametrize("view", [lambda x: x[:, :, ::-1], np.asfortranarray, list])
+    def test_of_any_layout(self, net, images, y, view):
+        ours, given = ArtAttack(classifier(net), 0.2, budget=20), view(images.numpy())
+        plain = np.array(given, order="C")
+        for labels in (y, None):
+            assert np.array_equal(ours.generate(given, labels), ours.generate(plain, labels))
+
+    @pytest.mark.parametrize("labels", [None, np.zeros(0, np.int64)])
+    def test_without_any_image(self, net, labels):
+        x = np.zeros((0, 1, 8, 8), np.float32)
+        found = ArtAttack(classifier(net)).generate(x, labels)
+        assert found.shape == x.shape
+        assert found.dtype == x.dtype
 
 
 class TestPreprocessing:
@@ -253,7 +293,8 @@ class TestTheirTools:
         ({"eps": -1}, "eps must be a finite number, not negative; it is -1"),
         ({"eps": np.ones(3)}, "eps must be a finite number"),
         ({"norm": 3}, "norm must be one of inf, 2, 1; it is 3"),
-        ({"budget": 0}, "at least 1; it is 0"),
+        ({"budget": 0}, "budget must be a whole number, at least 1; it is 0"),
+        ({"budget": None}, "budget must be a whole number, at least 1; it is None"),
         ({"targeted": "yes"}, "targeted must be True or False; it is 'yes'"),
     ],
 )

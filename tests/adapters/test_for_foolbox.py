@@ -138,9 +138,10 @@ class TestRepeating:
         assert often.sum() > once.sum()
         assert ours.times == 1
 
-    def test_never_is_refused(self):
-        with pytest.raises(InputError, match="at least once, not 0 times"):
-            FoolboxAttack().repeat(0)
+    @pytest.mark.parametrize("times", [0, 1.5, None])
+    def test_so_many_times_must_be_a_whole_number(self, times):
+        with pytest.raises(InputError, match=f"times must be a whole number.* it is {times}"):
+            FoolboxAttack().repeat(times)
 
 
 class TestModes:

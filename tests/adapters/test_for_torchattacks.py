@@ -188,6 +188,37 @@ class TestTheirTools:
         assert "eps=0.5, norm=inf, budget=1000, solver=None, seed=3" in text
 
 
+def test_labels_may_be_integers_of_any_kind(net, images, labels):
+    atk = TorchAttack(net, eps=0.2, budget=20)
+    plain = atk(images, labels)
+    for given in (labels.numpy(), labels.tolist(), labels.int()):
+        assert torch.equal(atk(images, given), plain)
+        atk.set_mode_targeted_least_likely(quiet=True)
+        targeted = atk(images, labels)
+        assert torch.equal(atk(images, given), targeted)
+        atk.set_mode_default()
+
+
+@pytest.mark.parametrize("targeted", [False, True])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x, y: (x.numpy(), y), "images must be a tensor"),
+        (lambda x, y: ((255 * x).byte(), y), "images are torch.uint8: pass floats"),
+        (lambda x, y: (x, y + 1), "labels run from 1 to 10, and the model has classes 0 to 9"),
+        (lambda x, y: (x, y.double()), "labels must be class indices"),
+        (lambda x, y: (x, y[:7]), "there are 100 images and 7 labels"),
+    ],
+)
+def test_what_does_not_fit_gets_one_clear_sentence(net, images, labels, targeted, change, message):
+    atk = TorchAttack(net, budget=20)
+    if targeted:
+        atk.set_mode_targeted_least_likely(quiet=True)
+    with pytest.raises(InputError, match=message) as caught:
+        atk(*change(images, labels))
+    assert "\n" not in str(caught.value)
+
+
 def test_labels_are_needed(net, images):
     with pytest.raises(InputError, match="the attack needs labels"):
         TorchAttack(net)(images)

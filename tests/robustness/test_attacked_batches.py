@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from classifiers import Calls, batch, linear
 from torch import nn
 
-from facetwalk.robustness import attack
+from facetwalk.robustness import attack, evaluate
+from facetwalk.types import ModelError
 
 
 class TestBatches:
@@ -44,6 +45,15 @@ class TestBatches:
         assert (alone[found.depends_on_batch] == labels[found.depends_on_batch]).all()
         assert (alone[found.success] != labels[found.success]).all()
         assert not (found.success & found.depends_on_batch).any()
+
+
+def test_a_model_that_cannot_see_an_image_alone_is_refused_in_a_sentence():
+    net = linear()
+    images, labels = batch(net, 12)
+    together = Calls(net, lambda net, x: net(x) / (len(x) > 1 or None))
+    for look in (attack, evaluate):
+        with pytest.raises(ModelError, match=r"fails on images of shape \(1, 5\)"):
+            look(together, images, labels, 0.5, budget=20)
 
 
 @pytest.mark.parametrize("gap", [0.1, 1e-3])

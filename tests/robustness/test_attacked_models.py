@@ -1,13 +1,16 @@
 """Models of any precision and habit under attack."""
 
 import copy
+import warnings
 
 import pytest
 import torch
 from classifiers import CLEAR, Calls, batch, linear, relu_network, worst_margin
 from torch import nn
 
+import facetwalk as fw
 from facetwalk.robustness import attack
+from facetwalk.solvers import Sign
 
 
 class TestModels:
@@ -56,6 +59,17 @@ class TestModels:
         found = attack(net, images, labels, 0.2, budget=100)
         assert torch.equal(found.success, net(found.adversarial).argmax(1) != labels)
         assert found.success.any()
+
+    def test_that_are_frozen_must_say_that_they_are_in_eval_mode(self):
+        net = relu_network()
+        images, labels = batch(net, features=4)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            frozen = torch.jit.freeze(torch.jit.script(net))
+        with pytest.raises(fw.ModelError, match=r"frozen TorchScript .* call model.eval\(\) first"):
+            attack(frozen, images, labels, 0.1)
+        found = attack(frozen.eval(), images, labels, 0.1, solver=Sign(steps=20))
+        plain = attack(net, images, labels, 0.1, solver=Sign(steps=20))
+        assert torch.equal(found.success, plain.success)
 
     def test_with_infinite_logits_for_classes_that_are_left_out(self):
         net = linear(classes=4)

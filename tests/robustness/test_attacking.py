@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -103,13 +104,22 @@ def test_nothing_of_the_users_is_changed():
         ({"eps": float("nan")}, "eps must be a finite number"),
         ({"eps": None}, "eps must be a finite number"),
         ({"eps": torch.rand(3)}, "eps must be a finite number"),
+        ({"eps": torch.rand(300)}, r"eps must be a finite number.* it is tensor\(.*\.\.\."),
         ({"bounds": (0, 1, 2)}, "bounds must be two"),
         ({"bounds": 1}, "bounds must be two"),
+        ({"bounds": (0, None)}, r"two numbers or tensors.* they are \(0, None\)"),
+        ({"bounds": ("a", "b")}, r"or None for no bounds; they are \('a', 'b'\)"),
+        ({"bounds": (torch.zeros(300), None)}, r"they are \(tensor\(.*\.\.\."),
+        ({"bounds": (0, torch.ones(3))}, r"bounds of shape \(3,\) do not fit inputs of shape"),
+        ({"bounds": (0, torch.ones(6, 5))}, "the same for all images; these are for 6: attack"),
         ({"seed": 0.5}, "seed must be a whole number"),
+        ({"seed": None}, "seed must be a whole number; it is None"),
+        ({"seed": 2**63}, r"seed must lie within 2\^62 of 0; it is 9223372036854775808"),
         ({"seed": torch.arange(3)}, "one for each of the 6 images; it is torch.int64"),
         ({"seed": torch.zeros(6)}, "seed must be a whole number"),
-        ({"budget": 0}, "at least 1; it is 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"budget": 0}, "budget must be a whole number, at least 1; it is 0"),
+        ({"budget": 2.5}, "budget must be a whole number, at least 1; it is 2.5"),
+        ({"batch_size": 0}, "batch_size must be a whole number, at least 1; it is 0"),
         ({"solver": Sign}, "the solver must be one of facetwalk.solvers"),
         ({"targets": torch.zeros(5, dtype=torch.long)}, "there are 6 images and 5 targets"),
         ({"targets": torch.zeros(6)}, "targets must be class indices"),
@@ -124,13 +134,31 @@ def test_bad_options_get_one_clear_sentence(options, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("whole", [np.int64, torch.tensor])
+def test_whole_numbers_of_other_libraries_are_whole_numbers(whole):
+    net = relu_network()
+    images, labels = batch(net, 12, features=4)
+    plain = attack(net, images, labels, 0.1, budget=50, seed=3, batch_size=5)
+    options = {"budget": whole(50), "seed": whole(3), "batch_size": whole(5)}
+    assert torch.equal(attack(net, images, labels, 0.1, **options).adversarial, plain.adversarial)
+
+
+@pytest.mark.parametrize("number", [2.0, np.int64(2), np.float32(2)])
+def test_a_norm_may_be_a_number_of_another_library(number):
+    net = linear()
+    images, labels = batch(net, 12)
+    plain = attack(net, images, labels, 0.2, norm="2", budget=20)
+    found = attack(net, images, labels, 0.2, norm=number, budget=20)
+    assert torch.equal(found.adversarial, plain.adversarial)
+
+
 def test_passes_hold_no_more_rows_than_were_asked_for():
     counting = Counting(relu_network())
-    images, labels = batch(counting.net, 12, features=4)
-    attack(counting, images, labels, 0.01, solver=Sign(steps=5), batch_size=3)
-    sizes = [len(x) for x in counting.passes]
-    first, last = sizes.index(3), len(sizes) - 1 - sizes[::-1].index(3)
-    assert max(sizes[first:last]) == 3
+    images, labels = batch(counting.net, 600, features=4)
+    whole = attack(counting.net, images, labels, 0.01, solver=Sign(steps=2))
+    found = attack(counting, images, labels, 0.01, solver=Sign(steps=2), batch_size=3)
+    assert max(len(x) for x in counting.passes) == 3
+    torch.testing.assert_close(found.adversarial, whole.adversarial)
 
 
 def test_progress_is_silent_by_default(capsys):

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from classifiers import Calls, batch, linear, relu_network
+from classifiers import Calls, Counting, batch, linear, relu_network
 from torch import nn
 
 import facetwalk as fw
@@ -53,6 +53,15 @@ FOUND = {
     "rounded logits": (Calls(linear(), lambda net, x: (99 * net(x)).round()), ["zero-gradients"]),
     "in place": (Calls(relu_network(features=5), lambda net, x: net(x.sub_(0.5).add_(0.5))), []),
 }
+
+
+def test_passes_hold_no_more_rows_than_were_asked_for():
+    counting = Counting(nn.Sequential(scaled(1e5), nn.Softmax(1)))
+    images, labels = batch(counting.net, 64)
+    assert names(counting, images, labels, batch_size=7) == ["softmax", "zero-gradients"]
+    assert max(len(x) for x in counting.passes) == 7
+    mixed = Calls(linear(), mixing)
+    assert names(mixed, *batch(linear(), 64), batch_size=7) == names(mixed, *batch(linear(), 64))
 
 
 @pytest.mark.parametrize(("net", "expected"), FOUND.values(), ids=FOUND)

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from classifiers import Counting, batch, linear, worst_margin
@@ -160,6 +161,46 @@ def test_labels_of_the_last_images_are_checked_before_anything_is_attacked(tmp_p
     assert not (tmp_path / "records").exists()
 
 
-def test_a_chunk_must_hold_an_image():
-    with pytest.raises(fw.InputError, match="chunk must be at least 1; it is 0"):
-        evaluate(*case(), EPS, chunk=0)
+def test_passes_hold_no_more_rows_than_were_asked_for(tmp_path):
+    net, images, labels = case(300)
+    counting = Counting(net)
+    options = {"attacks": {"weak": WEAK}, "folder": tmp_path}
+    found = evaluate(counting, images, labels, EPS, batch_size=3, **options)
+    evaluate(counting, images, labels, EPS, batch_size=3, **options)
+    assert max(len(x) for x in counting.passes) == 3
+    assert_same(found.samples, evaluate(net, images, labels, EPS, attacks={"weak": WEAK}).samples)
+
+
+@pytest.mark.parametrize("whole", [np.int64, torch.tensor])
+def test_whole_numbers_of_other_libraries_are_whole_numbers(whole, tmp_path):
+    plain = evaluate(*case(), EPS, budget=60, seed=3, chunk=7, folder=tmp_path)
+    options = {"budget": whole(60), "seed": whole(3), "chunk": whole(7), "batch_size": whole(99)}
+    assert evaluate(*case(), EPS, **options).samples == plain.samples
+    assert evaluate(*case(), EPS, folder=tmp_path, **options).samples == plain.samples
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunk": 0}, "chunk must be a whole number, at least 1; it is 0"),
+        ({"chunk": 2.5}, "chunk must be a whole number, at least 1; it is 2.5"),
+        ({"chunk": None}, "chunk must be a whole number, at least 1; it is None"),
+        ({"batch_size": 0}, "batch_size must be a whole number, at least 1; it is 0"),
+        ({"budget": 0.5}, "budget must be a whole number, at least 1; it is 0.5"),
+        ({"seed": None}, "seed must be a whole number; it is None"),
+        ({"seed": torch.arange(20)[:4]}, "seed must be a whole number"),
+        ({"attacks": [WEAK]}, "attacks must be solvers by name, as in {'sign'"),
+        ({"attacks": {"weak": Sign}}, "attacks must be solvers by name"),
+        ({"attacks": {1: WEAK}}, "attacks must be solvers by name"),
+        ({"bounds": (None, 1)}, "bounds must be two numbers or tensors"),
+        ({"images": None}, "images must be a tensor .* or anything that has a length"),
+        ({"images": iter([])}, "images must be a tensor .* or anything that has a length"),
+    ],
+)
+def test_bad_options_get_one_clear_sentence(options, message, tmp_path):
+    net, images, labels = case()
+    asked = {"model": net, "images": images, "labels": labels, "eps": EPS}
+    with pytest.raises(fw.InputError, match=message) as caught:
+        evaluate(**asked | options, folder=tmp_path / "records")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "records").exists()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from classifiers import Counting
+from classifiers import Counting, batch, linear
 from evaluation_cases import EPS, Lazy, assert_same, case
+from torch import nn
 
 import facetwalk as fw
 from facetwalk.robustness import evaluate
@@ -33,8 +34,34 @@ class TestGoingOn:
             assert file.read_bytes().startswith(content[: ends[done - 1]])
             assert file.read_bytes().count(b"\n") == 6
 
-    @pytest.mark.parametrize("done", [[], [0, 1, 2], [1, 4, 5], [0, 1, 2, 3, 4]])
-    def test_only_attacks_what_is_missing(self, tmp_path, done):
+    @pytest.mark.parametrize("seed", range(3))
+    def test_gives_the_very_numbers_of_one_that_was_not_interrupted(self, tmp_path, seed):
+        """What is missing is attacked among the others of its chunk: another batch rounds
+        otherwise."""
+        net = nn.Sequential(linear(64, 32, seed), nn.ReLU(), linear(32, 10)).eval()
+        images, labels = batch(net, 12, features=64)
+        net = net.float()
+        options = {"attacks": {"sign": Sign(steps=9)}, "folder": tmp_path, "chunk": 6}
+        whole = evaluate(net, images, labels, EPS / 10, **options)
+        file = tmp_path / "samples.jsonl"
+        content = file.read_bytes()
+        lines = content.splitlines(keepends=True)
+        for done in range(12):
+            file.write_bytes(b"".join(lines[:done]))
+            assert evaluate(net, images, labels, EPS / 10, **options).samples == whole.samples
+            assert file.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        ("done", "left_alone"),
+        [
+            ([], []),
+            ([0, 1, 2], []),
+            ([1, 4, 5], [4, 5]),
+            ([0, 1, 2, 3, 4], [0, 1, 2, 3]),
+            ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]),
+        ],
+    )
+    def test_only_attacks_chunks_of_which_a_part_is_missing(self, tmp_path, done, left_alone):
         net, images, labels = case(6, wrong=0)
         counting = Counting(net)
         options = {"attacks": {"sign": Sign(steps=200)}, "folder": tmp_path, "chunk": 4}
@@ -47,7 +74,12 @@ class TestGoingOn:
         assert len(report.samples) == 6
         points = torch.cat(counting.passes)
         near = ((points[:, None] - images).abs() <= 1.1e-4).all(2).sum(0)
-        assert [i for i in range(6) if near[i] < 150] == done
+        assert [i for i in range(6) if near[i] < 150] == left_alone
+        written = file.read_bytes().splitlines(keepends=True)
+        assert written == [
+            *(lines[i] for i in done),
+            *(x for x in lines if lines.index(x) not in done),
+        ]
 
     def test_an_evaluation_that_fails_keeps_what_is_done(self, tmp_path):
         net, images, labels = case()

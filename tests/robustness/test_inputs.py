@@ -20,8 +20,8 @@ def with_one(value: float, at: int = 4) -> torch.Tensor:
 
 
 WAYS_IN = {
-    "attack": lambda *given: attack(*given, eps=0.1, budget=20),
-    "evaluate": lambda *given: evaluate(*given, eps=0.1, budget=20),
+    "attack": lambda *given, **options: attack(*given, eps=0.1, budget=20, **options),
+    "evaluate": lambda *given, **options: evaluate(*given, eps=0.1, budget=20, **options),
     "check": check,
 }
 
@@ -101,6 +101,11 @@ class TestEachWayIn:
         with pytest.raises(fw.ModelError, match=message) as caught:
             way(model, IMAGES, LABELS)
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("bounds", [(0, None), ("a", "b"), (0, 1, 2), 1, (0, 1j)])
+    def test_bad_bounds_are_refused(self, way, bounds):
+        with pytest.raises(fw.InputError, match="bounds must be two numbers or tensors"):
+            way(NET, IMAGES, LABELS, bounds=bounds)
 
 
 class TestNormalisation:

@@ -14,6 +14,7 @@ def sample(index: int, **changes) -> Sample:
     values = {
         "label": 3,
         "predicted": 3,
+        "clean_margin": -0.5 * index,
         "broken_by": None,
         "margin": -0.1 * index,
         "adversarial_class": 3,

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from small_problems import dark_and_bright, same_weights, tiny
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 
 from facetwalk.training import methods, train
 from facetwalk.training.perturbing import perturb
@@ -117,9 +117,68 @@ def test_sgd_has_momentum_and_decay():
         torch.testing.assert_close(trained.state_dict()[name], value, rtol=1e-4, atol=1e-6)
 
 
-def test_images_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"tiny takes images of shape \(3, 16, 16\), and those to"):
-        train(tiny(), *dark_and_bright(10, 1, 28))
+IMAGES, LABELS = dark_and_bright(10)
+
+
+def with_nan(images: Tensor) -> Tensor:
+    images = images.clone()
+    images[-1, 0, 3, 3] = torch.nan
+    return images
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "message"),
+    [
+        (IMAGES[:, :1], LABELS, r"tiny takes images of shape \(3, 16, 16\), and those to train"),
+        (IMAGES[:0], LABELS[:0], "there are no images to train on"),
+        (IMAGES.numpy(), LABELS, r"images must be a tensor \(N, \*shape\)"),
+        (None, LABELS, r"images must be a tensor \(N, \*shape\)"),
+        ((255 * IMAGES).byte(), LABELS, "the images are torch.uint8: pass floats"),
+        (255 * IMAGES, LABELS, r"the images run from .* and must be pixels in \[0, 1\]"),
+        (IMAGES - 0.5, LABELS, r"must be pixels in \[0, 1\]: pass them as they were before"),
+        (with_nan(IMAGES), LABELS, "the images hold NaN or infinite values"),
+        (IMAGES, LABELS + 1, "labels run from 1 to 2, and the model has classes 0 to 1"),
+        (IMAGES, LABELS - 1, "labels run from -1 to 0, and the model has classes 0 to 1"),
+        (IMAGES, LABELS[:9], "there are 10 images and 9 labels"),
+        (IMAGES[:9], LABELS, "there are 9 images and 10 labels"),
+        (IMAGES, LABELS.float(), "labels must be class indices"),
+        (IMAGES, F.one_hot(LABELS), "labels must be class indices"),
+        (IMAGES, None, "labels must be class indices"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused_before_any_work(images, labels, message):
+    def report(share: float, words: str) -> None:
+        raise AssertionError("it has begun")
+
+    with pytest.raises(InputError, match=message) as caught:
+        train(tiny(), images, labels, report=report)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_name_of_a_recipe_is_no_recipe():
+    with pytest.raises(InputError, match=r"recipe_of\('mnist-pgd'\) gives; it is a str"):
+        train("mnist-pgd", IMAGES, LABELS)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (IMAGES, LABELS.int()),
+        (IMAGES, LABELS.tolist()),
+        (IMAGES, LABELS.numpy()),
+        (IMAGES.double(), LABELS),
+    ],
+)
+def test_labels_and_floats_may_be_of_any_kind(given):
+    recipe = tiny(epochs=1)
+    assert same_weights(train(recipe, *given).net, train(recipe, IMAGES, LABELS).net)
+
+
+def test_it_may_be_called_where_gradients_are_off():
+    recipe = tiny(epochs=1)
+    expected = train(recipe, IMAGES, LABELS)
+    with torch.no_grad():
+        assert same_weights(train(recipe, IMAGES, LABELS).net, expected.net)
 
 
 def test_a_loss_that_is_no_number_ends_the_training_in_a_sentence():

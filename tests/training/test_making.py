@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -121,6 +122,38 @@ def test_missing_data_and_folders_that_cannot_be_written_are_named(data, tmp_pat
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(InputError, match="closed may not be written to"):
             make(data, tmp_path / "closed")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"images": 0}, "images must be a whole number, at least 1; it is 0"),
+        ({"images": -10}, "images must be a whole number, at least 1; it is -10"),
+        ({"images": 2.5}, "images must be a whole number, at least 1; it is 2.5"),
+        ({"budget": 0}, "budget must be a whole number, at least 1; it is 0"),
+        ({"budget": None}, "budget must be a whole number, at least 1; it is None"),
+        ({"device": "gpu"}, "device must be 'cpu' or 'cuda'; it is 'gpu'"),
+        ({"device": "cuda"}, "there is no CUDA device here: use device='cpu'"),
+        ({"recipe": "mnist-pgd"}, "the recipe must be a Recipe"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_done(
+    options, message, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    out = tmp_path / "out"
+    make(data, out)
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(InputError, match=message):
+        make(data, out, restart=True, **options)
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_places_may_be_texts_and_numbers_those_of_other_libraries(data, tmp_path):
+    record = make(data, tmp_path / "a", images=30)
+    again = make(str(data), str(tmp_path / "b"), images=np.int64(30), budget=np.int64(10))  # pyright: ignore
+    assert again["training"] == record["training"]
+    assert again["test"] == record["test"]
 
 
 def test_without_safetensors_the_extra_is_named(monkeypatch, data, tmp_path):

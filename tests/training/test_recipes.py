@@ -1,6 +1,9 @@
-from dataclasses import FrozenInstanceError, replace
+import json
+from dataclasses import FrozenInstanceError, asdict, replace
 
+import numpy as np
 import pytest
+import torch
 from small_problems import tiny
 
 from facetwalk.training import RECIPES, recipe_of
@@ -60,13 +63,31 @@ def test_recipes_are_frozen():
         ({"architecture": "vgg"}, "architecture must be one of mnist-cnn, .*, not 'vgg'"),
         ({"radius": 8}, "the radius must be between 0 and 1; it is 8"),
         ({"radius": float("nan")}, "the radius must be between 0 and 1; it is nan"),
+        ({"radius": "8/255"}, "the radius must be between 0 and 1; it is '8/255'"),
         ({"learning_rate": 0.0}, "the learning rate must be positive; it is 0"),
-        ({"epochs": 0}, "epochs must be at least 1; it is 0"),
+        ({"learning_rate": None}, "the learning rate must be positive; it is None"),
+        ({"epochs": 0}, "epochs must be a whole number, at least 1; it is 0"),
+        ({"epochs": 1.5}, "epochs must be a whole number, at least 1; it is 1.5"),
+        ({"epochs": "3"}, "epochs must be a whole number, at least 1; it is '3'"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number, at least 1; it is 2.5"),
+        ({"replays": None}, "replays must be a whole number, at least 1; it is None"),
+        ({"seed": 0.5}, "seed must be a whole number; it is 0.5"),
+        ({"seed": 2**64}, r"seed must lie within 2\^62 of 0; it is 18446744073709551616"),
+        ({"name": "a/b"}, "the name must be a plain file name; it is 'a/b'"),
+        ({"name": "a/"}, "the name must be a plain file name; it is 'a/'"),
+        ({"name": ""}, "the name must be a plain file name; it is ''"),
+        ({"name": None}, "the name must be a plain file name; it is None"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         replace(tiny(), **changes)
+
+
+def test_numbers_of_other_libraries_are_numbers():
+    given = tiny(epochs=np.int64(3), seed=torch.tensor(4), radius=np.float32(0.25))
+    assert given == tiny(epochs=3, seed=4, radius=0.25)
+    assert json.loads(json.dumps(asdict(given))) == asdict(given)
 
 
 def test_an_unknown_name_is_refused():

@@ -114,6 +114,11 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path):
     assert same_weights(resumed.net, whole.net)
 
 
+def test_a_checkpoint_may_be_named_by_a_text(tmp_path):
+    Checkpoint(str(tmp_path / "net.checkpoint"), {}).save({"number": 1})
+    assert Checkpoint(tmp_path / "net.checkpoint", {}).load() == {"number": 1}
+
+
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     interrupted(tmp_path, tiny(), 0.5)
     match = r"tiny\.checkpoint is of another training \(epochs 6 and not 7\): add --restart"

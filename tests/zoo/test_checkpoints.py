@@ -104,6 +104,14 @@ def test_a_value_that_is_no_tensor_is_unexpected_and_not_an_error_of_its_own(wei
         load_weights(small_net(), weights | {"0.bias": 0.5})  # pyright: ignore
 
 
+@pytest.mark.parametrize("given", ["net.pt", None, small_net(), {1: torch.ones(1)}, [1]])
+def test_what_is_no_state_dict_is_refused(given):
+    message = f"the weights must be a state dict.* they are a {type(given).__name__}"
+    with pytest.raises(InputError, match=message) as caught:
+        load_weights(small_net(), given)
+    assert "\n" not in str(caught.value)
+
+
 def test_weights_of_another_architecture_are_refused_in_one_line():
     with torch.device("meta"):
         net, other = Vgg19(), Vgg19(batch_norm=True)

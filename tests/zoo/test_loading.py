@@ -96,8 +96,9 @@ def test_an_onnx_file_is_read(write_onnx):
     weight = np.eye(3, dtype=np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
     path = write_onnx(nodes, {"w": weight}, ["N", 3], ["N", 3])
-    loaded = load_model(str(path))
-    assert (loaded.input_shape, loaded.name) == ((3,), "net")
+    for spec in (str(path), path):
+        loaded = load_model(spec)
+        assert (loaded.input_shape, loaded.name) == ((3,), "net")
     assert same_network(loaded.model, nn.Identity(), (3,))
     refused(path, r"takes inputs of shape \(3,\), not \(4,\)", shape=(4,))
 
@@ -135,6 +136,12 @@ def test_what_is_loaded_cannot_be_reassigned():
     loaded = load_model("random:2,1")
     with pytest.raises(FrozenInstanceError):
         loaded.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("spec", [None, 3, nn.Linear(3, 1), b"digits"])
+def test_what_is_no_name_is_refused(spec):
+    with pytest.raises(InputError, match=f"a text or a path, not by a {type(spec).__name__}"):
+        load_model(spec)
 
 
 @pytest.mark.parametrize("spec", ["", "digit", "net.pt", "some/folder"])

@@ -11,16 +11,15 @@ from torch import Tensor
 from facetwalk.adapters.logits import Logits
 from facetwalk.adapters.modes import modes_kept
 from facetwalk.robustness import attack
-from facetwalk.robustness.inputs import Surroundings
+from facetwalk.robustness.surroundings import Surroundings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
-from facetwalk.types import InputError, MissingExtraError, ModelError
+from facetwalk.types import InputError, MissingExtraError, ModelError, whole_number
 
 try:
     from art.attacks import EvasionAttack
     from art.config import ART_NUMPY_DTYPE
     from art.estimators.classification import PyTorchClassifier
-    from art.utils import check_and_transform_label_format
 except ImportError as error:
     raise MissingExtraError("the attack for ART", "art") from error
 
@@ -95,7 +94,11 @@ class ArtAttack(EvasionAttack):
                 "the estimator's preprocessing works on numpy arrays and passes no gradient: use "
                 "the PyTorch versions of these defences"
             )
-        images = np.asarray(x, dtype=ART_NUMPY_DTYPE)
+        if y is None and self.targeted:
+            raise InputError("a targeted attack needs its targets: pass y")
+        images = np.ascontiguousarray(x, dtype=ART_NUMPY_DTYPE)
+        if not len(images):
+            return images.copy()
         with modes_kept(self.estimator.model):
             classes = self._classes(images, y)
             found = attack(
@@ -117,13 +120,12 @@ class ArtAttack(EvasionAttack):
 
     def _classes(self, images: np.ndarray, y: np.ndarray | None) -> Tensor:
         """Class indices `(N,)`."""
-        if y is None and self.targeted:
-            raise InputError("a targeted attack needs its targets: pass y")
-        if y is None:
-            scores = self.estimator.predict(images)
-        else:
-            scores = check_and_transform_label_format(np.asarray(y), self.estimator.nb_classes)
-        return torch.from_numpy(scores.argmax(1))
+        given = np.asarray(self.estimator.predict(images) if y is None else y)
+        if given.ndim == 2 and given.shape[1] > 1:
+            return torch.from_numpy(given.argmax(1))
+        if given.dtype.kind not in "uif" or not np.isfinite(given).all() or (given % 1).any():
+            raise InputError("y must be class indices, an integer for each image, or one-hot rows")
+        return torch.from_numpy(given.astype(np.int64)).flatten()
 
     def _bounds(self) -> Bounds | None:
         if self.estimator.clip_values is None:
@@ -133,6 +135,6 @@ class ArtAttack(EvasionAttack):
 
     def _check_params(self) -> None:
         Surroundings.of(self.eps, self.norm, None)
-        Auto(evaluations=self.budget)
+        whole_number("budget", self.budget, at_least=1)
         if not isinstance(self.targeted, bool):
             raise InputError(f"targeted must be True or False; it is {self.targeted!r}")

@@ -13,9 +13,10 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from facetwalk.adapters.logits import Logits
 from facetwalk.messages import reason
 from facetwalk.robustness import attack
-from facetwalk.robustness.inputs import Surroundings, as_classes, as_seeds
+from facetwalk.robustness.inputs import as_classes, as_seeds
+from facetwalk.robustness.surroundings import Surroundings
 from facetwalk.solvers import Auto, Method
-from facetwalk.types import InputError, MissingExtraError, ModelError
+from facetwalk.types import InputError, MissingExtraError, ModelError, whole_number
 
 try:
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
@@ -73,10 +74,8 @@ class FoolboxAttack(FixedEpsilonAttack):
     def repeat(self, times: int) -> FoolboxAttack:
         """An attack that tries so many times, each time with other seeds and only where it has
         found nothing yet."""
-        if times < 1:
-            raise InputError(f"an attack is repeated at least once, not {times} times")
         repeated = copy.copy(self)
-        repeated.times = self.times * times
+        repeated.times = self.times * whole_number("times", times, at_least=1)
         return repeated
 
     def run(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from facetwalk.adapters.logits import Logits
 from facetwalk.adapters.modes import modes_kept
 from facetwalk.robustness import attack
+from facetwalk.robustness.inputs import as_classes, check_images, logits_of
 from facetwalk.solvers import Auto, Method
 from facetwalk.types import InputError, MissingExtraError
 
@@ -64,14 +65,20 @@ class TorchAttack(Attack):
 
     def forward(self, images: Tensor, labels: Tensor | None = None) -> Tensor:
         """The points that were found, `(N, *shape)`."""
+        check_images(images)
         images = _pixels(images.detach()).to(self.device)
-        goals = None if labels is None else labels.to(self.device)
+        logits = Logits(self.get_logits, self.model)
+        goals = None
+        if labels is not None:
+            goals = as_classes(labels, len(images), images.device, "labels")
         if self.targeted:
+            if goals is not None:
+                logits_of(logits, images[:1], {"labels": goals})
             goals = self.get_target_label(images, goals)
         if goals is None:
             raise InputError("the attack needs labels, a class index for each image")
         return attack(
-            Logits(self.get_logits, self.model),
+            logits,
             images,
             goals,
             self.eps,
@@ -96,7 +103,7 @@ class TorchAttack(Attack):
 def _pixels(images: Tensor) -> Tensor:
     """Images in [0, 1], also where rounding has put them just outside."""
     inside = images.clamp(0, 1)
-    slack = _ROUNDINGS * torch.finfo(images.dtype).eps if images.is_floating_point() else 0
+    slack = _ROUNDINGS * torch.finfo(images.dtype).eps
     if bool(((images - inside).abs() > slack).any()):
         raise InputError(
             f"the images run from {images.min():.3g} to {images.max():.3g} and must be pixels in "

@@ -14,20 +14,20 @@ from facetwalk.models import untouched_random_state
 from facetwalk.objectives import Margin, Objective, TargetedMargin
 from facetwalk.problem import Problem
 from facetwalk.robustness.inputs import (
-    Surroundings,
     as_classes,
     as_images,
+    as_rows,
     as_seeds,
     logits_of,
+    outputs_of,
     require_classifier,
     require_gradient,
 )
 from facetwalk.robustness.rechecking import fooled_alone
+from facetwalk.robustness.surroundings import Surroundings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
-
-BATCH = 512
-"""Rows of a pass that only looks."""
+from facetwalk.types import whole_number
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,9 @@ def attack(
     began = time.perf_counter()
     require_classifier(model)
     where = Surroundings.of(eps, norm, bounds)
+    rows_at_once = as_rows(batch_size)
+    if solver is None:
+        solver = Auto(evaluations=whole_number("budget", budget, at_least=1))
     images = as_images(images, model, bounds)
     labels = as_classes(labels, len(images), images.device, "labels")
     goals = labels
@@ -111,7 +114,7 @@ def attack(
         require_gradient(model, images[rows[:2]])
         result = maximize(
             Problem(model, wanted.select(rows), where.around(images[rows])),
-            solver=solver or Auto(evaluations=budget),
+            solver=solver,
             seed=seeds[rows],
             x0="sample",
             batch_size=batch_size,
@@ -122,34 +125,42 @@ def attack(
         gradients[rows.cpu()] += result.evaluations.backward
 
     with untouched_random_state(images.device):
-        left = _not_yet_there(model, images, wanted, {"labels": labels, "targets": goals})
+        classes = {"labels": labels, "targets": goals}
+        left = _not_yet_there(model, images, wanted, classes, rows_at_once)
         climb(left, torch.finfo(images.dtype).tiny)
-        found = _judged(model, x, wanted, goals, gradients, began)
+        found = _judged(model, x, wanted, goals, gradients, rows_at_once, began)
         doubtful = found.depends_on_batch.nonzero().squeeze(1)
         if not len(doubtful):
             return found
         climb(doubtful, None)  # as far as it goes: a larger margin holds alone too
-        return _judged(model, x, wanted, goals, gradients, began)
+        return _judged(model, x, wanted, goals, gradients, rows_at_once, began)
 
 
 def _not_yet_there(
-    model: nn.Module, images: Tensor, wanted: Objective, classes: dict[str, Tensor]
+    model: nn.Module,
+    images: Tensor,
+    wanted: Objective,
+    classes: dict[str, Tensor],
+    rows_at_once: int,
 ) -> Tensor:
     """The rows, int64, of images that need an attack."""
     if not len(images):
         return torch.zeros(0, dtype=torch.int64, device=images.device)
-    logits = [logits_of(model, part, classes) for part in images.split(BATCH)]
-    return (wanted(torch.cat(logits)) <= 0).nonzero().squeeze(1)
+    logits = logits_of(model, images, classes, rows_at_once)
+    return (wanted(logits) <= 0).nonzero().squeeze(1)
 
 
 def _judged(
-    model: nn.Module, x: Tensor, wanted: Objective, goals: Tensor, gradients: Tensor, began: float
+    model: nn.Module,
+    x: Tensor,
+    wanted: Objective,
+    goals: Tensor,
+    gradients: Tensor,
+    rows_at_once: int,
+    began: float,
 ) -> Attack:
     """What fresh passes say of the points that were found."""
-    rows = torch.arange(len(x), device=x.device)
-    with torch.no_grad():
-        logits = [model(x[part].clone()) for part in rows.split(BATCH)] if len(x) else []
-    outputs = torch.cat(logits) if logits else x.new_zeros(0, 2)
+    outputs = outputs_of(model, x, rows_at_once) if len(x) else x.new_zeros(0, 2)
     margin = wanted(outputs) if len(x) else x.new_zeros(0)
     in_batch = margin > 0
     success = fooled_alone(model, x, wanted, in_batch)

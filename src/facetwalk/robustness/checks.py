@@ -14,7 +14,9 @@ from facetwalk.objectives import CrossEntropy
 from facetwalk.robustness.inputs import (
     as_classes,
     as_images,
+    as_rows,
     logits_of,
+    outputs_of,
     require_classifier,
     require_gradient,
 )
@@ -45,12 +47,16 @@ class Finding:
 
 
 def check(
-    model: nn.Module, images: Tensor, labels: Tensor, bounds: Bounds | None = (0.0, 1.0)
+    model: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    bounds: Bounds | None = (0.0, 1.0),
+    batch_size: int | None = None,
 ) -> list[Finding]:
     """What makes robustness figures of this classifier doubtful; nothing, where all is well.
 
-    Looks at the first 64 images. What makes any figure impossible (train mode, NaN, labels that
-    do not fit, images outside the bounds) is an error instead.
+    Looks at the first 64 images, at most `batch_size` at once. What makes any figure impossible
+    (train mode, NaN, labels that do not fit, images outside the bounds) is an error instead.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Softmax(1)).eval()
     >>> found = check(model, torch.rand(5, 1, 2, 2), torch.tensor([0, 1, 2, 0, 1]))
@@ -58,22 +64,23 @@ def check(
     ['softmax']
     """
     require_classifier(model)
+    rows = as_rows(batch_size)
     everyone = as_images(images, model, bounds)
     classes = as_classes(labels, len(everyone), everyone.device, "labels")
     if not len(everyone):
         return []
     with untouched_random_state(everyone.device):
-        return _found(model, everyone[:_MOST_IMAGES], classes)
+        return _found(model, everyone[:_MOST_IMAGES], classes, rows)
 
 
-def _found(model: nn.Module, some: Tensor, labels: Tensor) -> list[Finding]:
-    logits, classes = logits_of(model, some, {"labels": labels}), labels[: len(some)]
+def _found(model: nn.Module, some: Tensor, labels: Tensor, rows: int) -> list[Finding]:
+    logits, classes = logits_of(model, some, {"labels": labels}, rows), labels[: len(some)]
     require_gradient(model, some[:2])
     looks: list[Callable[[], Iterator[Finding]]] = [
-        lambda: _is_randomised(model, some, logits),
-        lambda: _mixes_rows(model, some, logits),
+        lambda: _is_randomised(model, some, logits, rows),
+        lambda: _mixes_rows(model, some, logits, rows),
         lambda: _has_softmax(logits),
-        lambda: _has_no_gradient(model, some, classes),
+        lambda: _has_no_gradient(model, some, classes, rows),
         lambda: _is_no_better_than_chance(logits, classes),
     ]
     return [finding for look in looks for finding in look()]
@@ -84,8 +91,10 @@ def _differ(a: Tensor, b: Tensor) -> bool:
     return bool(((a - b).abs() > _ROUNDING * spread).any())
 
 
-def _is_randomised(model: nn.Module, images: Tensor, logits: Tensor) -> Iterator[Finding]:
-    if _differ(logits, _again(model, images)):
+def _is_randomised(
+    model: nn.Module, images: Tensor, logits: Tensor, rows: int
+) -> Iterator[Finding]:
+    if _differ(logits, outputs_of(model, images, rows)):
         yield Finding(
             "randomised",
             "the model gives other outputs for the same images: gradients are noisy and success "
@@ -93,20 +102,15 @@ def _is_randomised(model: nn.Module, images: Tensor, logits: Tensor) -> Iterator
         )
 
 
-def _mixes_rows(model: nn.Module, images: Tensor, logits: Tensor) -> Iterator[Finding]:
-    if len(images) < 2 or _differ(logits, _again(model, images)):
+def _mixes_rows(model: nn.Module, images: Tensor, logits: Tensor, rows: int) -> Iterator[Finding]:
+    if len(images) < 2 or _differ(logits, outputs_of(model, images, rows)):
         return
-    if _differ(logits[:1], _again(model, images[:1])):
+    if _differ(logits[:1], outputs_of(model, images[:1])):
         yield Finding(
             "batch",
             "an image's outputs depend on the others in its batch: the model mixes rows, and what "
             "fools it in a batch need not fool it alone",
         )
-
-
-def _again(model: nn.Module, images: Tensor) -> Tensor:
-    with torch.no_grad():
-        return model(images.clone())
 
 
 def _has_softmax(logits: Tensor) -> Iterator[Finding]:
@@ -119,9 +123,14 @@ def _has_softmax(logits: Tensor) -> Iterator[Finding]:
         )
 
 
-def _has_no_gradient(model: nn.Module, images: Tensor, labels: Tensor) -> Iterator[Finding]:
-    _, _, gradient = gradient_of(lambda x: model(x.clone()), CrossEntropy(labels), images)
-    share = (gradient.flatten(1) == 0).all(1).float().mean().item()
+def _has_no_gradient(
+    model: nn.Module, images: Tensor, labels: Tensor, rows: int
+) -> Iterator[Finding]:
+    gradients = [
+        gradient_of(lambda x: model(x.clone()), CrossEntropy(classes), part)[2]
+        for part, classes in zip(images.split(rows), labels.split(rows), strict=True)
+    ]
+    share = (torch.cat(gradients).flatten(1) == 0).all(1).float().mean().item()
     if share > _MANY:
         yield Finding(
             "zero-gradients",

@@ -1,20 +1,22 @@
-"""What users pass: images, labels and a norm, checked and brought to the model's device."""
+"""What users pass: images, labels and seeds, checked and brought to the model's device."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sized
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from facetwalk.models import require_eval
-from facetwalk.spaces import BALLS, Bounds, Space
-from facetwalk.types import InputError, ModelError
+from facetwalk.robustness.surroundings import bounds_of
+from facetwalk.spaces import Bounds
+from facetwalk.types import InputError, ModelError, whole_number
 
-_NAMES = {math.inf: "inf", 2: "2", 1: "1"}
+MOST_ROWS = 512
+"""Of a pass that only looks."""
+_MOST_SEED = 2**62
+"""There is room for the numbers of images above it."""
 
 
 class Images(Sized, Protocol):
@@ -23,41 +25,17 @@ class Images(Sized, Protocol):
     def __getitem__(self, part: slice, /) -> Any: ...
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Where an attack may look: within `eps` of an image in a norm, and within bounds."""
-
-    eps: float
-    norm: str
-    bounds: Bounds | None
-
-    @classmethod
-    def of(cls, eps: float, norm: str | float, bounds: Bounds | None) -> Surroundings:
-        """Raises `InputError` for a norm that there is no ball of, no distance and no bounds."""
-        name = _NAMES.get(norm) if isinstance(norm, (int, float)) else norm
-        if not isinstance(name, str) or name not in BALLS:
-            raise InputError(f"norm must be one of {', '.join(BALLS)}; it is {norm!r}")
-        try:
-            radius = float(eps)
-        except (TypeError, ValueError, RuntimeError):
-            radius = math.nan
-        if not 0 <= radius < math.inf:
-            raise InputError(f"eps must be a finite number, not negative; it is {eps!r}")
-        if bounds is not None and not (isinstance(bounds, (tuple, list)) and len(bounds) == 2):
-            raise InputError(f"bounds must be two, a lowest and a highest; they are {bounds!r}")
-        return cls(radius, name, bounds)
-
-    def around(self, images: Tensor) -> Space:
-        """A ball for each image."""
-        return BALLS[self.norm](images, self.eps, bounds=self.bounds)
-
-
 def require_classifier(model: object) -> None:
     """Raise `ModelError` for what is no module in eval mode."""
     if not isinstance(model, nn.Module):
         raise ModelError(
             f"the model must be a torch.nn.Module; it is a {type(model).__name__}: wrap a function "
             "in a module whose forward calls it"
+        )
+    if not all(hasattr(part, "training") for part in model.modules()):
+        raise ModelError(
+            "the model (or a part of it) is a frozen TorchScript module, which does not say in "
+            "which mode it is: call model.eval() first"
         )
     require_eval(model)
 
@@ -70,9 +48,8 @@ def home_of(model: nn.Module) -> tuple[torch.device | None, torch.dtype | None]:
     return None, None
 
 
-def as_images(given: Any, model: nn.Module, bounds: Bounds | None) -> Tensor:
-    """Images `(N, *shape)` on the model's device and in its precision; `InputError` if they are
-    no images."""
+def check_images(given: Any) -> None:
+    """Raise `InputError` for what are no images `(N, *shape)`."""
     if not isinstance(given, Tensor) or given.ndim < 2:
         raise InputError(
             "images must be a tensor (N, *shape), a row for each; for one image pass image[None]"
@@ -81,15 +58,21 @@ def as_images(given: Any, model: nn.Module, bounds: Bounds | None) -> Tensor:
         raise InputError(f"the images are {given.dtype}: pass floats, usually images / 255")
     if not bool(torch.isfinite(given).all()):
         raise InputError("the images hold NaN or infinite values")
+
+
+def as_images(given: Any, model: nn.Module, bounds: Bounds | None) -> Tensor:
+    """Images `(N, *shape)` on the model's device and in its precision; `InputError` if they are
+    no images."""
+    check_images(given)
     device, dtype = home_of(model)
     images = given.detach().to(device or given.device, dtype or given.dtype)
-    if bounds is not None and len(images):
+    if bounds is not None:
         _check_bounds(images, bounds)
     return images
 
 
 def _check_bounds(images: Tensor, bounds: Bounds) -> None:
-    low, high = (torch.as_tensor(b, dtype=images.dtype, device=images.device) for b in bounds)
+    low, high = bounds_of(bounds, images)
     if bool(((images < low) | (images > high)).any()):
         raise InputError(
             f"the images run from {images.min():.3g} to {images.max():.3g}, outside the bounds "
@@ -101,12 +84,10 @@ def _check_bounds(images: Tensor, bounds: Bounds) -> None:
 
 def as_classes(given: Any, count: int, device: torch.device, what: str) -> Tensor:
     """Class indices `(N,)`; `InputError` if they are none, or not so many."""
-    try:
-        classes = torch.as_tensor(given)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(f"{what} must be class indices, an integer for each image") from None
-    no_integers = classes.is_floating_point() or classes.dtype == torch.bool
-    if classes.ndim != 1 or (no_integers and len(classes)):
+    classes = _as_tensor(given)
+    if classes is None:
+        raise InputError(f"{what} must be class indices, an integer for each image")
+    if classes.ndim != 1 or (len(classes) and not _holds_integers(classes)):
         raise InputError(
             f"{what} must be class indices, an integer for each image; they are "
             f"{classes.dtype} of shape {tuple(classes.shape)}"
@@ -116,20 +97,76 @@ def as_classes(given: Any, count: int, device: torch.device, what: str) -> Tenso
     return classes.long().to(device)
 
 
+def as_seed(given: object) -> int:
+    """A seed as an int; `InputError` if it is none.
+
+    >>> as_seed(2**63)
+    Traceback (most recent call last):
+    facetwalk.types.InputError: seed must lie within 2^62 of 0; it is 9223372036854775808
+    """
+    seed = whole_number("seed", given)
+    if abs(seed) > _MOST_SEED:
+        raise InputError(f"seed must lie within 2^62 of 0; it is {seed}")
+    return seed
+
+
 def as_seeds(given: int | Tensor, count: int, device: torch.device) -> Tensor:
     """A seed for each image, int64 `(N,)`."""
-    seeds = torch.as_tensor(given, device=device)
-    no_integers = seeds.is_floating_point() or seeds.dtype == torch.bool
-    if no_integers or seeds.shape not in ((), (count,)):
+    seeds = _as_tensor(given)
+    if seeds is None or (not seeds.ndim and _holds_integers(seeds)):
+        return as_seed(given) + torch.arange(count, device=device)
+    if not _holds_integers(seeds) or seeds.shape != (count,):
         raise InputError(
             f"seed must be a whole number, or an integer tensor with one for each of the {count} "
             f"images; it is {seeds.dtype} of shape {tuple(seeds.shape)}"
         )
-    return seeds.long() if seeds.ndim else seeds + torch.arange(count, device=device)
+    return seeds.long().to(device)
 
 
-def logits_of(model: nn.Module, images: Tensor, classes: dict[str, Tensor]) -> Tensor:
+def as_rows(batch_size: int | None) -> int:
+    """How many rows a pass that only looks may have."""
+    if batch_size is None:
+        return MOST_ROWS
+    return min(MOST_ROWS, whole_number("batch_size", batch_size, at_least=1))
+
+
+def _as_tensor(given: Any) -> Tensor | None:
+    """None if it cannot be one."""
+    try:
+        return torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _holds_integers(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
+def outputs_of(model: nn.Module, images: Tensor, rows: int = MOST_ROWS) -> Tensor:
+    """The model's outputs `(N, classes)` at images `(N, *shape)`, so many rows at once."""
+    return torch.cat([_of_one_pass(model, part) for part in images.split(rows)])
+
+
+def logits_of(
+    model: nn.Module, images: Tensor, classes: dict[str, Tensor], rows: int = MOST_ROWS
+) -> Tensor:
     """The model's outputs, where they are logits `(N, classes)` that these indices fit."""
+    logits = outputs_of(model, images, rows)
+    wrong = (~torch.isfinite(logits.amax(1))).sum().item()
+    if wrong:
+        raise ModelError(
+            f"the model returns NaN or infinite logits for {wrong} of {len(images)} images"
+        )
+    for what, given in classes.items():
+        if len(given) and bool(((given < 0) | (given >= logits.shape[1])).any()):
+            raise InputError(
+                f"{what} run from {int(given.min())} to {int(given.max())}, and the model has "
+                f"classes 0 to {logits.shape[1] - 1}"
+            )
+    return logits
+
+
+def _of_one_pass(model: nn.Module, images: Tensor) -> Tensor:
     with torch.no_grad():
         try:
             outputs = model(images.clone())
@@ -149,17 +186,6 @@ def logits_of(model: nn.Module, images: Tensor, classes: dict[str, Tensor]) -> T
             "the model has one output, and a classifier needs a logit for each class: for two "
             "classes return the logits (-z, z)"
         )
-    wrong = (~torch.isfinite(outputs.amax(1))).sum().item()
-    if wrong:
-        raise ModelError(
-            f"the model returns NaN or infinite logits for {wrong} of {len(images)} images"
-        )
-    for what, given in classes.items():
-        if len(given) and bool(((given < 0) | (given >= outputs.shape[1])).any()):
-            raise InputError(
-                f"{what} run from {int(given.min())} to {int(given.max())}, and the model has "
-                f"classes 0 to {outputs.shape[1] - 1}"
-            )
     return outputs
 
 

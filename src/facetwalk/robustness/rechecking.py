@@ -6,14 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from facetwalk.objectives import Objective
+from facetwalk.robustness.inputs import outputs_of
 
 
 def margins(model: nn.Module, x: Tensor, margin: Objective, batch_size: int) -> Tensor:
     """The margin at each row of `x`, `(N,)`, by a fresh pass over batches of this size."""
-    rows = torch.arange(len(x), device=x.device)
-    with torch.no_grad():
-        parts = [margin.select(part)(model(x[part].clone())) for part in rows.split(batch_size)]
-    return torch.cat(parts)
+    return margin(outputs_of(model, x, batch_size))
 
 
 def fooled_alone(model: nn.Module, x: Tensor, margin: Objective, in_batch: Tensor) -> Tensor:

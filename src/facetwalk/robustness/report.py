@@ -17,10 +17,12 @@ class Sample:
     label: int
     predicted: int
     """What the model sees in the image itself."""
+    clean_margin: float
+    """How wrong it is there: the best wrong logit minus the true one."""
     broken_by: str | None
     """The attack that fooled the model, "clean" where none was needed, None where none did."""
     margin: float
-    """The largest margin that was found: the best wrong logit minus the true one."""
+    """The largest margin that was found."""
     adversarial_class: int
     """What the model sees at that point."""
     gradients: int

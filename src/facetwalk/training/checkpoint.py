@@ -26,8 +26,8 @@ class Checkpoint:
     {'weights': tensor([1., 1.])}
     """
 
-    def __init__(self, path: Path, asked: Mapping[str, Any]) -> None:
-        self.path, self._asked = path, dict(asked)
+    def __init__(self, path: Path | str, asked: Mapping[str, Any]) -> None:
+        self.path, self._asked = Path(path), dict(asked)
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Remember this state in place of the last; a kill leaves the one or the other."""

@@ -14,10 +14,11 @@ from facetwalk.models import untouched_random_state
 from facetwalk.progress import Report
 from facetwalk.training.augmentation import crop_and_flip
 from facetwalk.training.checkpoint import Checkpoint
+from facetwalk.training.inputs import as_examples, require_images, require_recipe
 from facetwalk.training.recipe import Recipe
 from facetwalk.training.run_state import RunState
 from facetwalk.training.schedules import radius_factor, rate_factor
-from facetwalk.types import InputError, ModelError
+from facetwalk.types import ModelError
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +56,11 @@ def train(
     >>> trained.net(images).shape, len(trained.history)
     (torch.Size([20, 10]), 2)
     """
-    with untouched_random_state(images.device):
+    require_recipe(recipe)
+    require_images(images)
+    with torch.enable_grad(), untouched_random_state(images.device):
         run = RunState(recipe, images.device)
-        _check_shape(run.net, recipe, images)
+        images, labels = as_examples(run.net, images, labels, recipe.architecture)
         run.dropout.manual_seed(recipe.seed)
         state = None if checkpoint is None else checkpoint.load()
         if state is not None:
@@ -116,12 +119,3 @@ def _words(recipe: Recipe, history: list[dict[str, float]]) -> str:
     if history:
         words += f", loss {history[-1]['loss']:.3f}, accuracy {history[-1]['accuracy']:.1%}"
     return words
-
-
-def _check_shape(net: nn.Module, recipe: Recipe, images: Tensor) -> None:
-    shape = tuple(images.shape[1:])
-    if shape != net.input_shape:
-        raise InputError(
-            f"{recipe.architecture} takes images of shape {net.input_shape}, and those to train on "
-            f"have shape {shape}: choose another architecture"
-        )

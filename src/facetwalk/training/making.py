@@ -18,16 +18,17 @@ from facetwalk.digests import digest
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
 from facetwalk.training.fitting import train
+from facetwalk.training.inputs import require_recipe
 from facetwalk.training.measuring import measure
 from facetwalk.training.recipe import Recipe
-from facetwalk.types import InputError, MissingExtraError
+from facetwalk.types import InputError, MissingExtraError, whole_number
 from facetwalk.writing import make_folder, write_whole
 
 
 def make(
     recipe: Recipe,
-    data: Path,
-    out: Path,
+    data: Path | str,
+    out: Path | str,
     *,
     device: str = "cpu",
     images: int | None = None,
@@ -57,6 +58,12 @@ def make(
     Traceback (most recent call last):
     facetwalk.types.InputError: there is no folder nowhere...
     """
+    require_recipe(recipe)
+    _check_device(device)
+    budget = whole_number("budget", budget, at_least=1)
+    if images is not None:
+        images = whole_number("images", images, at_least=1)
+    data, out = Path(data), Path(out)
     check_safetensors()
     make_folder(out)
     record_file, weights_file = (out / f"{recipe.name}.{kind}" for kind in ("json", "safetensors"))
@@ -92,6 +99,13 @@ def check_safetensors() -> None:
         import safetensors.torch  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("saving trained networks", "demo") from error
+
+
+def _check_device(device: str) -> None:
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"device must be 'cpu' or 'cuda'; it is {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no CUDA device here: use device='cpu'")
 
 
 def _read(recipe: Recipe, data: Path, split: str, count: int | None) -> tuple[Tensor, Tensor]:

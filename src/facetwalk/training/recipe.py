@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from facetwalk.types import InputError
+from facetwalk.robustness.inputs import as_seed
+from facetwalk.types import InputError, whole_number
 from facetwalk.zoo import ARCHITECTURES
 
 DataName = Literal["mnist", "cifar10"]
@@ -22,6 +25,7 @@ class Recipe:
     """
 
     name: str
+    """That of its files."""
     data: DataName
     """What it is trained and tested on; photographs are also shifted and mirrored."""
     architecture: str
@@ -54,13 +58,18 @@ class Recipe:
                 raise InputError(
                     f"{field} must be one of {', '.join(known)}, not {getattr(self, field)!r}"
                 )
-        if not 0 <= self.radius <= 1:
-            raise InputError(f"the radius must be between 0 and 1; it is {self.radius}")
-        if not 0 < self.learning_rate < float("inf"):
-            raise InputError(f"the learning rate must be positive; it is {self.learning_rate}")
-        for field in ("attack_steps", "replays", "epochs", "batch_size"):
-            if getattr(self, field) < 1:
-                raise InputError(f"{field} must be at least 1; it is {getattr(self, field)}")
+        name, radius, rate = self.name, self.radius, self.learning_rate
+        if not isinstance(name, str) or not name or Path(name).name != name:
+            raise InputError(f"the name must be a plain file name; it is {name!r}")
+        if not isinstance(radius, Real) or not 0 <= radius <= 1:
+            raise InputError(f"the radius must be between 0 and 1; it is {radius!r}")
+        if not isinstance(rate, Real) or not 0 < rate < float("inf"):
+            raise InputError(f"the learning rate must be positive; it is {rate!r}")
+        whole = ("attack_steps", "replays", "epochs", "batch_size")
+        plain: dict[str, Any] = {f: whole_number(f, getattr(self, f), at_least=1) for f in whole}
+        plain |= {"radius": float(radius), "learning_rate": float(rate), "seed": as_seed(self.seed)}
+        for field, value in plain.items():
+            object.__setattr__(self, field, value)
 
     @property
     def repeats(self) -> int:

@@ -38,6 +38,11 @@ def load_weights(net: Network, weights: Mapping[str, Tensor]) -> Network:
     Traceback (most recent call last):
     facetwalk.types.InputError: the weights do not fit this Linear (missing: bias): pass the ...
     """
+    if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
+        raise InputError(
+            "the weights must be a state dict, tensors by name, as torch.load(file) or "
+            f"module.state_dict() gives; they are a {type(weights).__name__}"
+        )
     own = net.state_dict()
     weights = {
         name if name in own else _without_wrappers(name): value for name, value in weights.items()

@@ -22,7 +22,7 @@ from facetwalk.zoo.trained import load_trained
 _RANDOM = "random:"
 
 
-def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -> Loaded:
+def load_model(spec: str | Path, seed: int = 0, shape: tuple[int, ...] | None = None) -> Loaded:
     """The network that `spec` names, in eval mode, with the shape of one input.
 
     `spec` is `digits`, the name of another network that the package ships (`mnist-cnn-0.3`, see
@@ -37,6 +37,9 @@ def load_model(spec: str, seed: int = 0, shape: tuple[int, ...] | None = None) -
     """
     if shape is not None:
         shape = _checked_shape(shape, "the given input shape")
+    if not isinstance(spec, str | Path):
+        raise InputError(f"a network is named by a text or a path, not by a {type(spec).__name__}")
+    spec = str(spec)
     if spec == "digits":
         loaded = Loaded(digits_net(), DigitsNet.input_shape, spec)
     elif spec in BY_NAME:
