@@ -33,10 +33,11 @@ class RunFolder(Generic[Line]):
         run: str = "a run",
         part: str = "a part",
     ) -> None:
-        """Raises `InputError` if the folder holds a run that was asked something else.
+        """Raises `InputError` if the folder holds a run that was asked something else, or lines
+        that no run of ours wrote.
 
-        `read` makes a line of what its JSON holds. `run` and `part` are what messages call the
-        whole and one line.
+        `read` makes a line of what its JSON holds, or raises `InputError` with the reason why it
+        cannot. `run` and `part` are what messages call the whole and one line.
         """
         self.folder = Path(folder)
         self._file, self._parse, self._run, self._part = self.folder / file, read, run, part
@@ -45,6 +46,11 @@ class RunFolder(Generic[Line]):
         known = self.folder / "run.json"
         if known.exists():
             self._compare(_parsed(known), wanted)
+        elif self._file.exists():
+            raise InputError(
+                f"{self.folder} holds {file} but no run.json, so it is not {self._run} to go on "
+                "with: choose another folder"
+            )
         else:
             write_whole(known, (json.dumps(wanted, indent=1) + "\n").encode())
         self.lines = self._read()
@@ -60,33 +66,41 @@ class RunFolder(Generic[Line]):
             )
 
     def _read(self) -> list[Line]:
-        """What is done. A last line that was cut off is removed."""
+        """What is done. A last line that was cut off is removed, once all others were read."""
         if not self._file.exists():
             return []
         content = self._file.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            with self._file.open("r+b") as file:
-                file.truncate(len(whole))
-        return [self._line(number, text) for number, text in enumerate(whole.splitlines(), 1)]
+        end = content.rfind(b"\n") + 1
+        whole = enumerate(content[:end].splitlines(), 1)
+        lines = [self._line(number, text) for number, text in whole]
+        if end < len(content):
+            os.truncate(self._file, end)
+        return lines
 
     def _line(self, number: int, text: bytes) -> Line:
         try:
             return self._parse(json.loads(text))
         except (ValueError, TypeError) as error:
+            why = f" ({error})" if isinstance(error, InputError) else ""
             raise InputError(
-                f"line {number} of {self._file} is no record of {self._part}: choose another "
+                f"line {number} of {self._file} is no record of {self._part}{why}: choose another "
                 "folder, or delete the line"
             ) from error
 
     def add(self, done: Iterable[Mapping[str, Any]]) -> None:
-        """Remember parts; on return they are on the disk."""
-        with self._file.open("ab") as file:
-            for part in done:
-                file.write(json.dumps(part).encode() + b"\n")
-                self.lines.append(self._parse(dict(part)))
-            file.flush()
-            os.fsync(file.fileno())
+        """Remember parts; on return they are on the disk. `InputError` if it is full."""
+        parts = [dict(part) for part in done]
+        content = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
+        try:
+            with self._file.open("ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"{self._file} cannot be written ({error.strerror}); what was done before is kept"
+            ) from error
+        self.lines += map(self._parse, parts)
 
 
 def _parsed(path: Path) -> Any:

@@ -24,7 +24,9 @@ def make_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file; a process that is killed meanwhile leaves what was there before.
+    """Write a file; a process that is killed, or a full disk, leaves what was there before.
+
+    A link stays one. What is no file, such as `/dev/stdout`, is written to as it is.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -32,9 +34,28 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
+    try:
+        if is_device(path):
+            path.write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def is_device(path: Path) -> bool:
+    """Whether there is something that is neither a file nor a folder: a terminal, a pipe.
+
+    >>> is_device(Path("/dev/null")), is_device(Path("/dev")), is_device(Path("nowhere"))
+    (True, False, False)
+    """
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _replace(path: Path, content: bytes | memoryview) -> None:
     temporary = path.with_name(f"{path.name}.tmp")
     try:
         temporary.write_bytes(content)
         os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 import json
 import re
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,37 @@ def refused() -> Callable[..., None]:
         assert result.stderr.startswith("error: ")
         assert result.stderr.count("\n") == 1
         assert re.search(match, result.stderr), result.stderr
+
+    return call
+
+
+@pytest.fixture
+def full_disk() -> Callable[[], AbstractContextManager[None]]:
+    """Within it no file can grow beyond some bytes."""
+
+    @contextmanager
+    def limited() -> Iterator[None]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.fixture
+def failed() -> Callable[..., str]:
+    """Runs a command that must end with exit code 2 and one line, perhaps after it printed some;
+    returns the line."""
+
+    def call(*arguments: object) -> str:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 2, (result.output, result.exception)
+        assert result.stderr.startswith("error: ")
+        assert result.stderr.count("\n") == 1
+        return result.stderr
 
     return call
 

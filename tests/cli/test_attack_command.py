@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import facetwalk as fw
+from facetwalk.experiments.drawing import blank_figure
 from facetwalk.zoo import digits, digits_net
 
 DIGITS = ("attack", "digits", "--data", "digits", "--eps", "0.2", "--budget", 60, "--samples", 12)
@@ -62,6 +63,8 @@ def test_pictures_are_drawn(run, tmp_path):
         (("--targets", 12), "targets run from 12 to 12, and the model has classes 0 to 9"),
         (("--figure", "nowhere/x.png"), "there is no folder nowhere"),
         (("--figure", "x.doc"), "x.doc must end with"),
+        (("--save", "x.npy"), "--save x.npy must end with .npz"),
+        (("--bounds", 1, 0), "--bounds must be a lowest and a highest value; they are 1 and 0"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(refused, options, message):
@@ -83,3 +86,41 @@ def test_targets_of_a_model_with_one_output_are_refused(refused, tmp_path):
     torch.save(torch.zeros(4, dtype=torch.int64), tmp_path / "y.pt")
     files = ("--images", tmp_path / "x.pt", "--labels", tmp_path / "y.pt")
     refused("one output", "attack", "random:3,8,1", *files, "--eps", 0.1, "--targets", "random")
+
+
+@pytest.fixture
+def half_wrong(tmp_path) -> tuple[object, ...]:
+    """Options for digits, whose first four labels are wrong."""
+    images, labels = some_digits()
+    torch.save(images, tmp_path / "x.pt")
+    torch.save(torch.where(torch.arange(12) < 4, (labels + 1) % 10, labels), tmp_path / "y.pt")
+    files = ("--images", tmp_path / "x.pt", "--labels", tmp_path / "y.pt")
+    return ("attack", "digits", *files, "--eps", 0.2, "--budget", 60)
+
+
+def test_images_that_are_wrong_without_an_attack_are_counted_and_not_drawn(
+    run, read_json, half_wrong, tmp_path, monkeypatch
+):
+    drawn = []
+
+    def draw(pictures, *more):
+        drawn.append(pictures)
+        return blank_figure(1, 1)
+
+    monkeypatch.setattr("facetwalk.cli.attack_command.draw_attack", draw)
+    printed = run(*half_wrong, "--figure", tmp_path / "x.png", "--json", tmp_path / "out.json")
+    assert re.search(r"wrong without attack +4\n", printed)
+    assert read_json(tmp_path / "out.json")["wrong_without_attack"] == [True] * 4 + [False] * 8
+    (pictures,) = drawn
+    images, labels = some_digits()
+    assert torch.equal(pictures.images, images[4:])
+    assert torch.equal(pictures.labels, labels[4:])
+    truth = torch.load(tmp_path / "y.pt")
+    found = fw.robustness.attack(digits_net(), images, truth, 0.2, budget=60)
+    assert torch.equal(pictures.adversarial, found.adversarial[4:])
+    assert torch.equal(pictures.predicted, found.predicted[4:])
+
+
+def test_where_no_image_is_right_there_is_nothing_to_draw(refused, half_wrong, tmp_path):
+    out = ("--samples", 4, "--figure", tmp_path / "x.png")
+    refused("gets every one of these images wrong without an attack", *half_wrong, *out)

@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 import torch
 
-from facetwalk.cli.files import read_inputs, read_tensor, write_json
+from facetwalk.cli.files import read_inputs, read_tensor
+from facetwalk.cli.results import write_json
 from facetwalk.types import InputError
 
 
 def test_pickles_are_not_run(tmp_path):
     np.save(tmp_path / "x.npy", np.array([print], dtype=object))
     torch.save({"f": print}, tmp_path / "x.pt")
-    for name in ("x.npy", "x.pt"):
-        with pytest.raises(InputError, match="cannot be read as an array"):
+    np.savez(tmp_path / "x.npz", np.array([print], dtype=object))
+    for name in ("x.npy", "x.npz", "x.pt"):
+        with pytest.raises(InputError, match="cannot be read as an array: it must hold"):
             read_tensor(tmp_path / name)
 
 
@@ -22,13 +24,15 @@ def test_files_that_hold_no_single_array_are_refused(tmp_path):
     np.savez(tmp_path / "none.npz")
     torch.save({"weight": torch.zeros(3)}, tmp_path / "state.pt")
     np.save(tmp_path / "text.npy", np.array(["a", "b"]))
-    (tmp_path / "broken.npy").write_text("nothing")
+    for broken in ("broken.npy", "broken.pt"):
+        (tmp_path / broken).write_text("nothing")
     for name, match in [
         ("two.npz", "must hold exactly one array; it holds a, b"),
         ("none.npz", "must hold exactly one array; it holds none"),
-        ("state.pt", "holds a dict, not numbers"),
-        ("text.npy", "holds a ndarray, not numbers"),
-        ("broken.npy", "cannot be read as an array"),
+        ("state.pt", "holds a value of type dict, not numbers"),
+        ("text.npy", "holds an array of <U1, not numbers"),
+        ("broken.npy", "cannot be read as an array: it must hold numbers saved by numpy"),
+        ("broken.pt", "cannot be read as an array: it must hold a tensor saved by torch.save"),
         ("x.csv", "must be a file of a known kind: .npy, .npz, .pt, .pth"),
         ("x.npy", "there is no file"),
     ]:

@@ -109,4 +109,4 @@ def test_what_cannot_be_shown_is_refused(refused, tmp_path, options, match):
 
 def test_a_file_in_the_place_of_the_folder_is_refused(refused, tmp_path):
     (tmp_path / "out").touch()
-    refused("the folder .*out cannot be made: File exists", "demo", "--out", tmp_path / "out")
+    refused("out cannot be a folder: File exists", "demo", "--out", tmp_path / "out")

@@ -77,8 +77,51 @@ def test_what_makes_figures_doubtful_is_said(run, tmp_path):
         (("--eps", 0.1, "--data", "digits", "--norm", 3), "norm must be one of inf, 2, 1"),
         (("--eps", 0.1, "--data", "digits", "--first", 10**6), "and --first is 1000000"),
         (("--eps", 0.1, "--data", "digits", "--bounds", 0.4, 1), "outside the bounds 0.4 and 1"),
+        (("--eps", 0.1, "--data", "digits", "--bounds", 1, 0), "a lowest and a highest value"),
+        (("--eps", 0.1, "--data", "MNIST"), "'MNIST': choose one of digits, mnist, fashion-mnist"),
         (("--eps", 0.1, "--images", "x.npy"), "--images needs the true classes too"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(refused, options, message):
     refused(re.escape(message), "evaluate", "digits", *options)
+
+
+def test_a_folder_with_samples_of_ones_own_is_refused_and_left_alone(refused, tmp_path):
+    (tmp_path / "samples.jsonl").write_text("mine, without an end")
+    refused("holds samples.jsonl but no run.json", *DIGITS, "--samples", 2, "--out", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["samples.jsonl"]
+    assert (tmp_path / "samples.jsonl").read_text() == "mine, without an end"
+
+
+def test_the_record_of_a_run_is_not_replaced(run, refused, tmp_path):
+    asked = (*DIGITS, "--samples", 2, "--out", tmp_path)
+    run(*asked)
+    known = (tmp_path / "run.json").read_text()
+    refused("would replace a file that this command reads", *asked, "--json", tmp_path / "run.json")
+    assert (tmp_path / "run.json").read_text() == known
+
+
+def test_on_a_full_disk_what_was_done_is_kept(run, failed, full_disk, tmp_path):
+    asked = (*DIGITS, "--samples", 4, "--out", tmp_path)
+    run(*asked)
+    lines = tmp_path / "samples.jsonl"
+    whole = lines.read_text()
+    lines.write_text("".join(whole.splitlines(keepends=True)[:2]))
+    with full_disk():
+        assert "samples.jsonl cannot be written" in failed(*asked)
+    run(*asked)
+    kept = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [sample["index"] for sample in kept] == [0, 1, 2, 3]
+
+
+def test_rows_at_once_are_passed_on(run, monkeypatch):
+    asked = []
+
+    def evaluate(*data, batch_size, **options):
+        asked.append(batch_size)
+        return fw.robustness.evaluate(*data, batch_size=batch_size, **options)
+
+    monkeypatch.setattr("facetwalk.cli.evaluate_command.evaluate_model", evaluate)
+    run(*DIGITS, "--samples", 2)
+    run(*DIGITS, "--samples", 2, "--batch-size", 3)
+    assert asked == [None, 3]

@@ -122,8 +122,9 @@ def test_no_file_is_refused(refused, tmp_path):
         (["random:3,4,1", "--shape", "3,x"], "--shape 3,x must be integers"),
         (["random:3,4,1", "--shape", "4"], "takes inputs of shape"),
         (["random:3,4,1", "--box", "1", "-1"], "low <= high"),
-        (["random:3,1"], "no ReLU was found"),
+        (["random:3,1"], "no ReLU was found in random:3,1: name a network that has some$"),
         (["random:3,4,1", "--json", "nowhere/out.json"], "there is no folder nowhere"),
+        (["random:3,4,1", "--json", "out.txt"], "--json out.txt must end with .json"),
         (["random:3,4,1", "--json", "/"], "/ is a folder"),
     ],
 )

@@ -70,6 +70,14 @@ def test_without_a_solver_the_default_of_the_library_runs(run, read_json, tmp_pa
     assert "auto ran recombination: population=" in printed
 
 
+def test_the_help_says_that_evaluations_are_those_of_each_start(run, read_json, tmp_path):
+    assert (
+        "each start" in " ".join(run("maximize", "--help").split("--evaluations")[1].split())[:200]
+    )
+    run(*SMALL, "--evaluations", 20, "--starts", 2, "--json", tmp_path / "out.json")
+    assert read_json(tmp_path / "out.json")["evaluations"]["backward"] == [40]
+
+
 def test_evaluations_are_spent_and_what_ran_is_shown(run, read_json, tmp_path):
     printed = run(*SMALL, "--evaluations", 420, "--json", tmp_path / "out.json")
     result = fw.maximize(small_problem(), evaluations=420, trace=True)
@@ -176,7 +184,7 @@ def test_balls_around_the_inputs_of_a_file(run, read_json, tmp_path, norm, ball)
 def test_the_norm_is_linf_by_default(run, read_json, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
     run(
-        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", 0.5, *SIGN, 5),
+        *("maximize", "random:3,8,4", "--around", tmp_path / "x.npy", "--eps", "1/2", *SIGN, 5),
         *("--json", tmp_path / "out.json"),
     )
     x = torch.tensor(read_json(tmp_path / "out.json")["x"])
@@ -313,16 +321,21 @@ def test_the_model_is_evaluated_where_it_says(run, read_json, tmp_path):
         (["--box", 0, 1, "--solver", "sign", "--evaluations", 9], "the budget of auto, and the"),
         (["--box", 0, 1, "--steps", 9], "auto plans its own steps"),
         (["--box", 0, 1, "--evaluations", 0], "evaluations must be"),
-        (["--box", 0, 1, "--seconds", 0], "seconds must be positive; it is 0"),
-        (["--box", 0, 1, *SIGN, 9, "--seconds", -1], "seconds must be positive; it is -1"),
-        (["--box", 0, 1, "--starts", 0], "starts must be at least 1"),
-        (["--box", 0, 1, "--batch-size", 0], "batch_size must be at least 1"),
+        (["--box", 0, 1, "--seconds", 0], "seconds must be a positive number; it is 0"),
+        (["--box", 0, 1, *SIGN, 9, "--seconds", -1], "seconds must be a positive number; it is -1"),
+        (["--box", 0, 1, "--starts", 0], "starts must be a whole number, at least 1"),
+        (["--box", 0, 1, "--batch-size", 0], "batch_size must be a whole number, at least 1"),
         (["--box", 0, 1, "--x0", "x0.npy"], "there is no file x0.npy"),
         (["--box", 0, 1, "--x0", "middle"], "middle must be a file of a known kind"),
         (["--box", 0, 1, "--device", "tpu"], "--device must be cpu or cuda; it is 'tpu'"),
         (["--box", 0, 1, "--json", "no/out.json"], "there is no folder no"),
         (["--box", 0, 1, "--save", "no/x.npy"], "there is no folder no"),
         (["--box", 0, 1, "--figure", "no/trace.png"], "there is no folder no"),
+        (["--box", 0, 1, "--save", "x.npz"], "--save x.npz must end with .npy"),
+        (["--box", 0, 1, "--json", "out.npy"], "--json out.npy must end with .json"),
+        (["--around", "y.npy", "--eps", "8/0"], "'8/0' must be a number, or two as in 8/255"),
+        (["--around", "y.npy", "--eps", 1, "--bounds", 1, 0], "--bounds must be a lowest and a"),
+        (["--box", 0, 1, "--seconds", "inf"], "seconds must be a positive number"),
         (["--box", 0, 1, "--figure", "trace.docx"], "trace.docx must end with .*png"),
     ],
 )

@@ -52,6 +52,8 @@ def test_labels_come_from_a_file(tmp_path):
         ("targeted-dlr:3:1:2", "must have the form targeted-dlr:LABELS:TARGETS"),
         ("targeted-dlr:3:", "must have the form targeted-dlr:LABELS:TARGETS"),
         ("targeted-dlr:3,1:1,2,0", "labels and targets differ in number"),
+        ("targeted-dlr:3:3", "a target that is the label itself, where it is 0 everywhere"),
+        ("targeted-dlr:3,1:1", "a target that is the label itself"),
     ],
 )
 def test_what_makes_no_objective_is_refused(text, match):

@@ -33,7 +33,7 @@ def test_a_margin_around_an_input(run, read_json, tmp_path):
 
     np.save(tmp_path / "x.npy", np.full(3, 0.5))
     run(
-        *(*SMALL, "--around", tmp_path / "x.npy", "--eps", 0.2, "--bounds", 0, 1),
+        *(*SMALL, "--around", tmp_path / "x.npy", "--eps", "1/5", "--bounds", 0, 1),
         *("--objective", "margin:2", "--json", tmp_path / "out.json"),
     )
     space = LinfBall(torch.full((1, 3), 0.5), 0.2, bounds=(0, 1))
@@ -49,6 +49,9 @@ def test_a_margin_around_an_input(run, read_json, tmp_path):
         ([], "either --box LOW HIGH or --around FILE --eps E"),
         (["--box", 0, 1, "--objective", "dlr:1"], "the maximum of DLR cannot be proven"),
         (["--box", 0, 1, "--engine", "simplex"], "engine must be one of auto, boxes, milp"),
+        (["--box", 0, 1, "--objective", "margin:1,2"], "margin:1,2 has 2 labels: give one"),
+        (["--around", "two.npy", "--eps", 0.1], "two.npy holds 2 inputs: save one of them"),
+        (["--around", "two.npy", "--eps", "8/0"], "'8/0' must be a number, or two as in 8/255"),
         (["--box", 0, 1, "--gap", 0], "gap must be positive"),
         (["--box", 0, 1, "--time", 0], "time_limit must be positive"),
         (["--box", 0, 1, "--json", "no/out.json"], "there is no folder no"),
@@ -56,4 +59,11 @@ def test_a_margin_around_an_input(run, read_json, tmp_path):
 )
 def test_what_cannot_be_proven_is_refused(refused, tmp_path, monkeypatch, options, match):
     monkeypatch.chdir(tmp_path)
+    np.save("two.npy", np.zeros((2, 3)))
     refused(match, *SMALL, *options)
+
+
+def test_a_network_without_relus_is_refused_in_words_of_this_command(refused):
+    refused(
+        "no ReLU was found in random:3,1: name a network", "optimum", "random:3,1", "--box", 0, 1
+    )

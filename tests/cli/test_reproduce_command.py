@@ -51,7 +51,7 @@ def test_without_a_name_the_experiments_are_listed():
         (("--quick", "--budget", 7), "the budget must be a multiple of 100"),
         (("--quick", "--only", "mnist"), "the quick form has data and a network of its own"),
         (("--quick", "--device", "gpu"), "--device must be cpu or cuda"),
-        (("--figure-only",), "run.json cannot be read"),
+        (("--figure-only",), "there is no run in .*out: run without --figure-only first"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(refused, tmp_path, arguments, message):

@@ -84,7 +84,7 @@ def test_settings_come_after_preset_and_experiment():
         (SolverOptions("sign", settings=["decay=linear", "decay=cosine"]), "a field twice"),
         (SolverOptions("sign", steps=3, settings=["steps=4"]), "steps are given twice"),
         (SolverOptions("sign", steps=0), "steps must be at least 1"),
-        (SolverOptions("fgsm", steps=3), "Fgsm has no field 'steps' to set; there are none"),
+        (SolverOptions("fgsm", steps=3), "steps of Fgsm is always 1: leave it out"),
         (SolverOptions(steps=3), "auto plans its own steps: give --evaluations or --seconds"),
         (SolverOptions("auto", steps=3), "auto plans its own steps"),
         (SolverOptions("sign", evaluations=9), "--evaluations is the budget of auto, and the"),

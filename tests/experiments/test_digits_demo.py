@@ -35,6 +35,19 @@ def test_the_gradients_are_counted(result):
         assert attack.ran.evaluations * attack.method.starts == expected
 
 
+def test_every_method_has_run_before_the_first_is_timed(monkeypatch):
+    ran = []
+
+    def noted(problem, *, solver, **options):
+        ran.append(type(solver))
+        return maximize(problem, solver=solver, **options)
+
+    monkeypatch.setattr("facetwalk.experiments.digits_demo.maximize", noted)
+    run(images=1, evaluations=20)
+    each = [type(method.solver) for method in methods(20)]
+    assert ran == each + each
+
+
 def test_adr_gd_keeps_its_best_point_like_the_others():
     presets = [m.solver for m in methods(20) if isinstance(m.solver, AdrGd)]
     assert [solver.record_only_noise_steps for solver in presets] == [False, False]

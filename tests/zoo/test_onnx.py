@@ -251,6 +251,31 @@ def test_a_conversion_that_changes_the_network_is_refused(write_onnx, monkeypatc
     refused(path, ModelError, "does not match onnxruntime .*RuntimeError")
 
 
+@pytest.mark.parametrize("name", ["w1", "b1", "w2"])
+@pytest.mark.parametrize(
+    ("value", "match"), [(np.nan, "holds NaN in"), (np.inf, "holds infinite numbers in")]
+)
+def test_weights_that_are_no_finite_numbers_are_named(write_onnx, name, value, match):
+    constants = {**MLP, name: np.full_like(MLP[name], value)}
+    path = write_onnx(RELU_MLP, constants, ["N", 4], ["N", 2])
+    refused(path, ModelError, f"net.onnx {match} its weights: export a network whose weights")
+
+
+def test_outputs_that_are_no_finite_numbers_are_named(write_onnx):
+    large = {name: np.full_like(MLP[name], 3e38) for name in ("b1", "w2")}
+    path = write_onnx(RELU_MLP, MLP | large, ["N", 4], ["N", 2])
+    refused(path, ModelError, "gives NaN or infinite numbers for random inputs: export one whose")
+
+
+def test_infinite_constants_may_be_right(write_onnx):
+    clip = mlp_nodes(node("Clip", "z low high", "a"))
+    constants = {**MLP, "low": np.array(0, np.float32), "high": np.array(np.inf, np.float32)}
+    path = write_onnx(clip, constants, ["N", 4], ["N", 2])
+    assert torch.allclose(
+        load_onnx(path).model(torch.zeros(1, 4)), onnx_rows(path, torch.zeros(1, 4))
+    )
+
+
 @pytest.mark.parametrize("name", ["onnx", "onnx2torch", "onnxruntime"])
 def test_a_missing_package_names_the_extra(write_onnx, monkeypatch, name):
     path = write_onnx(RELU_MLP, MLP, ["N", 4], ["N", 2])

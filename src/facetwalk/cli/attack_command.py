@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from torch import Tensor
 
 from facetwalk import InputError
 from facetwalk.cli import attack_options, options
-from facetwalk.cli.data_choice import Chosen, DataOptions, fraction, make_data
-from facetwalk.cli.files import check_writable, write_json
+from facetwalk.cli.attack_output import arrays_of, as_data, show_attack
+from facetwalk.cli.data_choice import DataOptions, make_data
 from facetwalk.cli.model_choice import make_model
-from facetwalk.cli.output import say, show_table
+from facetwalk.cli.results import (
+    Output,
+    check_outputs,
+    write_arrays,
+    write_figure,
+    write_json,
+)
+from facetwalk.cli.space_choice import Pair, check_bounds, fraction
 from facetwalk.experiments.attack_figure import Pictures, check_pictures, draw_attack
-from facetwalk.experiments.drawing import check_drawable, save_figure
-from facetwalk.robustness import Attack
+from facetwalk.experiments.drawing import check_drawable
 from facetwalk.robustness import attack as attack_images
-from facetwalk.robustness.inputs import as_images, logits_of
+from facetwalk.robustness.inputs import as_classes, as_images, logits_of
 from facetwalk.streams import Streams
 from facetwalk.zoo import Loaded
 
@@ -55,37 +60,46 @@ def attack(
     quiet: options.Quiet = False,
 ) -> None:
     """Look for images near those given that a classifier gets wrong."""
-    check_writable(save, figure, json)
+    check_outputs(
+        [
+            Output("--json", json, ".json"),
+            Output("--save", save, ".npz"),
+            Output("--figure", figure),
+        ],
+        reads=[model, images, labels],
+    )
+    check_bounds(bounds)
     if figure is not None:
         check_drawable(figure)
     radius = fraction(eps)
     loaded = make_model(model, seed, shape, device)
     chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
     clean = chosen.images[: len(chosen.images)]
+    logits, true = _logits(loaded, clean, chosen.labels, bounds)
+    right = (logits.argmax(1) == true).cpu()
     if figure is not None:
         check_pictures(clean)
+        _check_some_right(right)
     found = attack_images(
         loaded.model,
         clean,
         chosen.labels,
         radius,
-        targets=_targets(targets, loaded, clean, chosen, seed),
+        targets=_targets(targets, logits.shape[1], chosen.labels, seed),
         norm=norm,
         bounds=bounds,
         budget=budget,
         seed=seed,
         progress=sys.stderr.isatty() and not quiet,
     )
-    _show(found, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
+    show_attack(found, right, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
     if save is not None:
-        arrays: dict[str, Any] = _arrays(clean, chosen.labels, found)
-        with save.open("wb") as file:  # numpy would add .npz to other names
-            np.savez_compressed(file, **arrays)
+        write_arrays(save, arrays_of(clean, chosen.labels, found))
     if figure is not None:
         seen = (found.adversarial, chosen.labels, found.predicted, found.confidence)
-        pictures = Pictures(clean, *(tensor.cpu() for tensor in seen))
+        pictures = Pictures(clean[right], *(tensor.cpu()[right] for tensor in seen))
         title = f"{loaded.name}, within {eps}, at most {budget} gradients each"
-        save_figure(draw_attack(pictures, title, chosen.classes), figure)
+        write_figure(figure, draw_attack(pictures, title, chosen.classes))
     if json is not None:
         about = {
             "model": loaded.name,
@@ -97,62 +111,31 @@ def attack(
             "budget": budget,
             "seed": seed,
         }
-        write_json(json, about | _data(found))
+        write_json(json, about | as_data(found, right))
 
 
-def _targets(
-    asked: str | None, loaded: Loaded, clean: Tensor, chosen: Chosen, seed: int
-) -> Tensor | None:
+def _logits(loaded: Loaded, clean: Tensor, labels: Tensor, bounds: Pair) -> tuple[Tensor, Tensor]:
+    """The model's logits without an attack, and the true classes, on its device."""
+    given = as_images(clean, loaded.model, bounds)
+    true = as_classes(labels, len(given), given.device, "labels")
+    return logits_of(loaded.model, given, {"labels": true}), true
+
+
+def _check_some_right(right: Tensor) -> None:
+    if not right.any():
+        raise InputError(
+            "the model gets every one of these images wrong without an attack, so there is none "
+            "to draw: leave out --figure"
+        )
+
+
+def _targets(asked: str | None, classes: int, labels: Tensor, seed: int) -> Tensor | None:
     if asked is None:
         return None
-    classes = logits_of(loaded.model, as_images(clean[:1], loaded.model, None), {}).shape[1]
     if asked == "random":
-        numbers = seed + torch.arange(len(chosen.labels))
+        numbers = seed + torch.arange(len(labels))
         drawn = Streams.from_seeds(numbers, torch.zeros_like(numbers)).uniform(())
-        return (chosen.labels + 1 + (drawn * (classes - 1)).long()) % classes
+        return (labels + 1 + (drawn * (classes - 1)).long()) % classes
     if not asked.isdecimal():
         raise InputError(f"--targets must be a class or random; it is {asked!r}")
-    return torch.full_like(chosen.labels, int(asked))
-
-
-def _show(found: Attack, title: str) -> None:
-    say(title)
-    count = len(found.success)
-    rows = [
-        ["images", f"{count:,}"],
-        ["success", f"{found.success.float().mean().item():.2%}"],
-        ["mean margin", f"{found.margin.mean().item():.4g}"],
-        ["mean cross-entropy", f"{found.loss.mean().item():.4g}"],
-        ["gradients an image", f"{found.gradients.float().mean().item():,.0f}"],
-        ["seconds", f"{found.seconds:,.1f}"],
-    ]
-    show_table(["", "value"], rows, words=[""])
-    doubtful = int(found.depends_on_batch.sum())
-    if doubtful:
-        say(f"note: {doubtful} images succeed in a batch and not alone; they count as failures")
-
-
-def _arrays(clean: Tensor, labels: Tensor, found: Attack) -> dict[str, np.ndarray]:
-    tensors = {
-        "images": clean,
-        "adversarial": found.adversarial,
-        "labels": labels,
-        "predicted": found.predicted,
-        "success": found.success,
-    }
-    return {
-        name: (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
-        for name, tensor in tensors.items()
-    }
-
-
-def _data(found: Attack) -> dict[str, object]:
-    return {
-        "success": found.success.tolist(),
-        "margin": found.margin.tolist(),
-        "loss": found.loss.tolist(),
-        "predicted": found.predicted.tolist(),
-        "depends_on_batch": found.depends_on_batch.tolist(),
-        "gradients": found.gradients.tolist(),
-        "seconds": found.seconds,
-    }
+    return torch.full_like(labels, int(asked))

@@ -9,9 +9,12 @@ from torch import Tensor
 
 from facetwalk import InputError
 from facetwalk.cli.files import read_inputs, read_tensor
-from facetwalk.data import load
+from facetwalk.data import NAMES, load
 from facetwalk.robustness.inputs import Images
 from facetwalk.zoo import Loaded, digits
+
+_SHIPPED = "digits"
+"""The data that need no folder."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +86,14 @@ def _from_files(options: DataOptions, loaded: Loaded) -> Chosen:
 
 def _known(options: DataOptions) -> Chosen:
     assert options.data is not None
-    if options.data == "digits":
+    if options.data == _SHIPPED:
         return Chosen(*digits("test"), "digits, test")
+    if options.data not in NAMES:
+        raise InputError(
+            f"there is no data set {options.data!r}: choose one of {', '.join((_SHIPPED, *NAMES))}"
+        )
     if options.folder is None:
         raise InputError(f"--data {options.data} needs the folder that holds it: add --folder")
     split = "val" if options.data == "imagenet" else "test"
     found = load(options.data, options.folder, split)
     return Chosen(found.images, found.labels, f"{found.name}, {split}", found.classes)
-
-
-def fraction(text: str) -> float:
-    """A number, or a quotient of two, as in 8/255; `InputError` for anything else.
-
-    >>> fraction("8/255") == 8 / 255, fraction("0.3")
-    (True, 0.3)
-    """
-    number, slash, divisor = text.partition("/")
-    try:
-        return float(number) / (float(divisor) if slash else 1)
-    except (ValueError, ZeroDivisionError) as error:
-        raise InputError(f"{text!r} must be a number, or two as in 8/255") from error

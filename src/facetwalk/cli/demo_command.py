@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from facetwalk import InputError
 from facetwalk.cli import options
 from facetwalk.cli.demo_output import show_demo, write_demo
 from facetwalk.cli.output import say
 from facetwalk.experiments.digits_demo import run
 from facetwalk.experiments.drawing import check_drawable
+from facetwalk.writing import make_folder
 
 
 def demo(
@@ -27,10 +27,7 @@ def demo(
 ) -> None:
     """Attack handwritten digits with several methods at equal numbers of gradients."""
     check_drawable(out / "demo.png")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {out} cannot be made: {error.strerror}") from error
+    make_folder(out)
     result = run(images, evaluations, seed, progress=sys.stderr.isatty() and not quiet)
     show_demo(result)
     write_demo(result, out)

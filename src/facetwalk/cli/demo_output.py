@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.text import Text
 
-from facetwalk.cli.files import write_json
 from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.cli.results import write_arrays, write_figure, write_json
 from facetwalk.experiments.digits_demo import EPS, DemoResult
 from facetwalk.experiments.digits_figure import draw_digits
-from facetwalk.experiments.drawing import save_figure
 from facetwalk.solvers import Sign
 
 _COLUMNS = {
@@ -90,10 +88,6 @@ def write_demo(result: DemoResult, folder: Path) -> None:
         },
     )
     found = {attack.method.name: attack.x.numpy() for attack in result.attacks}
-    np.savez_compressed(
-        folder / "demo.npz",
-        images=result.images.numpy(),
-        labels=result.labels.numpy(),
-        **found,  # pyright: ignore[reportArgumentType]
-    )
-    save_figure(draw_digits(result), folder / "demo.png")
+    given = {"images": result.images.numpy(), "labels": result.labels.numpy()}
+    write_arrays(folder / "demo.npz", given | found)
+    write_figure(folder / "demo.png", draw_digits(result))

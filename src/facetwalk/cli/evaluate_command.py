@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +13,12 @@ import torch
 import typer
 
 from facetwalk.cli import attack_options, options
-from facetwalk.cli.data_choice import DataOptions, fraction, make_data
-from facetwalk.cli.files import check_writable, write_json
+from facetwalk.cli.data_choice import DataOptions, make_data
 from facetwalk.cli.model_choice import make_model
 from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.cli.results import Output, check_outputs, write_json
+from facetwalk.cli.space_choice import check_bounds, fraction
+from facetwalk.cli.stopping import goes_on
 from facetwalk.robustness import Report, RobustnessWarning
 from facetwalk.robustness import evaluate as evaluate_model
 
@@ -41,15 +44,21 @@ def evaluate(
             help="Remember each image in this folder; run again, it goes on where it was."
         ),
     ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most rows to run at once; as many as memory holds without."),
+    ] = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Measure the accuracy of a classifier under attack."""
-    check_writable(json)
+    run = None if out is None else out / "run.json"
+    check_outputs([Output("--json", json, ".json")], reads=[model, images, labels, run])
+    check_bounds(bounds)
     radius = fraction(eps)
     loaded = make_model(model, seed, shape, device)
     chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), goes_on() if out else nullcontext():
         warnings.simplefilter("ignore", RobustnessWarning)  # they are shown with the figures
         report = evaluate_model(
             loaded.model,
@@ -61,6 +70,7 @@ def evaluate(
             budget=budget,
             seed=seed,
             folder=out,
+            batch_size=batch_size,
             progress=sys.stderr.isatty() and not quiet,
         )
     peak_mebibytes = torch.cuda.max_memory_reserved() >> 20 if device == "cuda" else None

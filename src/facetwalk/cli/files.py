@@ -1,9 +1,7 @@
-"""Reads inputs from files, and writes results to them."""
+"""Reads inputs from files."""
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from facetwalk import InputError, __version__
-from facetwalk.cli.json_values import plain
+from facetwalk import InputError
 
 _TORCH_FILES = (".pt", ".pth")
 READABLE = (".npy", ".npz", *_TORCH_FILES)
@@ -24,23 +21,37 @@ def read_tensor(path: Path) -> Tensor:
         raise InputError(f"{path} must be a file of a known kind: {', '.join(READABLE)}")
     if not path.is_file():
         raise InputError(f"there is no file {path}")
-    try:
-        if path.suffix in _TORCH_FILES:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-        else:
-            content = np.load(path, allow_pickle=False)
-    except Exception as error:
-        raise InputError(f"{path} cannot be read as an array ({type(error).__name__})") from error
-    if isinstance(content, np.lib.npyio.NpzFile):
-        with content:
-            if len(content.files) != 1:
-                names = ", ".join(content.files) or "none"
-                raise InputError(f"{path} must hold exactly one array; it holds {names}")
-            content = content[content.files[0]]
+    content = _content(path)
     try:
         return torch.as_tensor(content)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} holds a {type(content).__name__}, not numbers") from error
+        raise InputError(f"{path} holds {_named(content)}, not numbers") from error
+
+
+def _content(path: Path) -> Any:
+    """What a file holds; of an `.npz`, its one array."""
+    is_torch = path.suffix in _TORCH_FILES
+    try:
+        if is_torch:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        content = np.load(path, allow_pickle=False)
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            return content
+        with content:
+            arrays = dict(content)
+    except Exception as error:
+        wanted = "a tensor saved by torch.save" if is_torch else "numbers saved by numpy"
+        raise InputError(f"{path} cannot be read as an array: it must hold {wanted}") from error
+    if len(arrays) != 1:
+        names = ", ".join(arrays) or "none"
+        raise InputError(f"{path} must hold exactly one array; it holds {names}")
+    return next(iter(arrays.values()))
+
+
+def _named(content: Any) -> str:
+    if isinstance(content, np.ndarray):
+        return f"an array of {content.dtype}"
+    return f"a value of type {type(content).__name__}"
 
 
 def read_floats(path: Path, shape: tuple[int, ...]) -> Tensor:
@@ -62,20 +73,3 @@ def read_inputs(path: Path, shape: tuple[int, ...]) -> Tensor:
     if not bool(torch.isfinite(inputs).all()):
         raise InputError(f"{path} holds NaN or infinite values")
     return inputs
-
-
-def check_writable(*paths: Path | None) -> None:
-    """Refuse files that cannot be written, before the work whose results they would hold."""
-    for path in filter(None, paths):
-        if not path.parent.is_dir():
-            raise InputError(f"there is no folder {path.parent} to write {path.name} to")
-        if path.is_dir():
-            raise InputError(f"{path} is a folder: give the name of a file")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise InputError(f"{path} may not be written: choose another place")
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write `data` and the versions that made it as JSON; numbers that JSON lacks become null."""
-    versions = {"facetwalk": __version__, "torch": torch.__version__}
-    path.write_text(json.dumps(plain({**data, "versions": versions}), indent=2) + "\n")

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from facetwalk import Box
 from facetwalk.cli import options
-from facetwalk.cli.files import check_writable, read_inputs, write_json
+from facetwalk.cli.files import read_inputs
 from facetwalk.cli.inspection import Inspection, inspect_model
-from facetwalk.cli.model_choice import make_model
+from facetwalk.cli.model_choice import make_model, require_relus
 from facetwalk.cli.output import say, show_table
+from facetwalk.cli.results import Output, check_outputs, write_json
 from facetwalk.cli.space_choice import Pair, make_box
 from facetwalk.streams import Streams
 from facetwalk.zoo import digits
@@ -38,7 +39,7 @@ def inspect(
     json: options.Json = None,
 ) -> None:
     """Show the sites (calls of a ReLU) of a network and the share of live neurons at each."""
-    check_writable(json)
+    check_outputs([Output("--json", json, ".json")], reads=[model, inputs])
     loaded = make_model(model, seed, shape)
     low, high = box or _USUAL_BOX
     space = make_box((low, high), loaded)
@@ -48,6 +49,7 @@ def inspect(
         x, points = digits("test")[0], "test images"
     else:
         x, points = _sample(space, samples, seed), f"random points of the box {low:g} {high:g}"
+    require_relus(loaded)
     inspection = inspect_model(loaded.model, x, _sample(space, 1, seed, stream=1))
     about = {
         "model": loaded.name,

@@ -6,22 +6,28 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 from torch import Tensor
 
 import facetwalk
 from facetwalk.cli import options
-from facetwalk.cli.files import check_writable, read_floats, write_json
+from facetwalk.cli.files import read_floats
 from facetwalk.cli.maximize_output import as_data, show_result
 from facetwalk.cli.model_choice import make_model
 from facetwalk.cli.notes import affine_notes
 from facetwalk.cli.objective_choice import make_objective
 from facetwalk.cli.output import say
+from facetwalk.cli.results import (
+    Output,
+    check_outputs,
+    write_array,
+    write_figure,
+    write_json,
+)
 from facetwalk.cli.solver_choice import SolverOptions, make_solver
-from facetwalk.cli.space_choice import Pair, SpaceOptions, make_space
+from facetwalk.cli.space_choice import Pair, SpaceOptions, fraction, make_space
 from facetwalk.cli.trace_figure import draw_trace
-from facetwalk.experiments.drawing import check_drawable, save_figure
+from facetwalk.experiments.drawing import check_drawable
 
 
 def maximize(
@@ -32,7 +38,9 @@ def maximize(
     around: Annotated[
         Path | None, typer.Option(help="Search around each input of this file: .npy, .npz or .pt.")
     ] = None,
-    eps: Annotated[float | None, typer.Option(help="Radius of the balls around them.")] = None,
+    eps: Annotated[
+        str | None, typer.Option(help="Radius of the balls around them, as in 0.3 or 8/255.")
+    ] = None,
     norm: Annotated[
         str | None, typer.Option(help="Norm of the balls: inf, 2 or 1; inf by default.")
     ] = None,
@@ -48,7 +56,8 @@ def maximize(
         ),
     ] = "output:0",
     evaluations: Annotated[
-        int | None, typer.Option(help="Gradients that auto spends on a problem, 1000 by default.")
+        int | None,
+        typer.Option(help="Gradients that auto spends on each start of a problem; 1000 without."),
     ] = None,
     seconds: Annotated[
         float | None,
@@ -93,14 +102,22 @@ def maximize(
     quiet: options.Quiet = False,
 ) -> None:
     """Find inputs of a network with a high objective."""
-    check_writable(json, save, figure)
+    check_outputs(
+        [
+            Output("--json", json, ".json"),
+            Output("--save", save, ".npy"),
+            Output("--figure", figure),
+        ],
+        reads=[model, around, x0, objective],
+    )
     if figure is not None:
         check_drawable(figure)
     loaded = make_model(model, seed, shape, device)
+    radius = None if eps is None else fraction(eps)
     problem = facetwalk.Problem(
         loaded.model,
         make_objective(objective),
-        make_space(SpaceOptions(box, around, eps, norm, bounds), loaded),
+        make_space(SpaceOptions(box, around, radius, norm, bounds), loaded),
     )
     chosen = make_solver(
         SolverOptions(solver, preset, experiment, steps, evaluations, settings or ())
@@ -125,7 +142,7 @@ def maximize(
         asked: dict[str, Any] = {
             "model": loaded.name,
             "objective": objective,
-            "space": {"box": box, "around": around, "eps": eps, "norm": norm, "bounds": bounds},
+            "space": {"box": box, "around": around, "eps": radius, "norm": norm, "bounds": bounds},
             "x0": x0,
             "starts": starts,
             "stop_at": stop_at,
@@ -134,10 +151,9 @@ def maximize(
         }
         write_json(json, asked | as_data(result) | {"notes": notes})
     if save is not None:
-        with save.open("wb") as file:  # np.save would add .npy to other names
-            np.save(file, result.x.cpu().numpy())
+        write_array(save, result.x.cpu().numpy())
     if figure is not None:
-        save_figure(draw_trace(result, solver), figure)
+        write_figure(figure, draw_trace(result, solver))
 
 
 def _first_start(x0: str, shape: tuple[int, ...]) -> Tensor | Literal["center", "sample"]:

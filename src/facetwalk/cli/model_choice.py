@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from facetwalk import InputError
+from facetwalk import InputError, ModelError
+from facetwalk.sites.interception import Interception
 from facetwalk.zoo import Loaded, load_model
 
 
@@ -15,6 +16,16 @@ def make_model(spec: str, seed: int, shape: str | None, device: str = "cpu") -> 
     check_device(device)
     loaded = load_model(spec, seed, None if shape is None else _sizes(shape))
     return replace(loaded, model=loaded.model.to(device))
+
+
+def require_relus(loaded: Loaded) -> None:
+    """Raise `ModelError` for a network without ReLUs, which there is nothing to say about."""
+    inputs = torch.zeros(2, *loaded.input_shape, dtype=loaded.dtype)
+    device = next((weight.device for weight in loaded.model.parameters()), inputs.device)
+    with torch.no_grad(), Interception(lambda number, z: z.relu()) as seen:
+        loaded.model(inputs.to(device))
+    if not seen.count:
+        raise ModelError(f"no ReLU was found in {loaded.name}: name a network that has some")
 
 
 def check_device(device: str) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from facetwalk import InputError, objectives
 from facetwalk.cli.files import READABLE, read_tensor
-from facetwalk.objectives import Objective
+from facetwalk.objectives import Objective, TargetedDLR
 
 _SIGNS = {"output": 1, "-output": -1}
 
@@ -40,7 +40,13 @@ def make_objective(text: str) -> Objective:
     parts = rest.split(":") if name == "targeted-dlr" else [rest]
     if "" in parts or len(parts) != wanted.count(":") + 1:
         raise InputError(f"the objective {text!r} must have the form {name}:{wanted}")
-    return _OF_CLASSES[name](*map(_labels, parts))
+    objective = _OF_CLASSES[name](*map(_labels, parts))
+    if isinstance(objective, TargetedDLR) and bool((objective.labels == objective.targets).any()):
+        raise InputError(
+            f"the objective {text!r} has a target that is the label itself, where it is 0 "
+            "everywhere: give other targets"
+        )
+    return objective
 
 
 def _index(text: str, index: str) -> int:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from facetwalk import exact
+from facetwalk import InputError, exact
 from facetwalk.cli import options
-from facetwalk.cli.files import check_writable, write_json
-from facetwalk.cli.model_choice import make_model
+from facetwalk.cli.model_choice import make_model, require_relus
 from facetwalk.cli.objective_choice import make_objective
 from facetwalk.cli.output import say, show_table
-from facetwalk.cli.space_choice import Pair, SpaceOptions, make_space
+from facetwalk.cli.results import Output, check_outputs, write_json
+from facetwalk.cli.space_choice import Pair, SpaceOptions, fraction, make_space
 
 _ENTRIES = 16
 """The largest input that is printed."""
@@ -27,7 +27,9 @@ def optimum(
     around: Annotated[
         Path | None, typer.Option(help="Search around the one input of this file.")
     ] = None,
-    eps: Annotated[float | None, typer.Option(help="How far each entry may move from it.")] = None,
+    eps: Annotated[
+        str | None, typer.Option(help="How far each entry may move from it, as in 0.3 or 8/255.")
+    ] = None,
     bounds: Annotated[
         Pair | None, typer.Option(help="Bounds on every entry there, 0 1 for images.")
     ] = None,
@@ -49,12 +51,21 @@ def optimum(
     quiet: options.Quiet = False,
 ) -> None:
     """Find the maximum of an objective over a box, with a bound that no input exceeds."""
-    check_writable(json)
+    check_outputs([Output("--json", json, ".json")], reads=[model, around, objective])
     loaded = make_model(model, seed, shape, device)
+    require_relus(loaded)
+    options = SpaceOptions(box, around, None if eps is None else fraction(eps), None, bounds)
+    space, score = make_space(options, loaded), make_objective(objective)
+    if space.count != 1:
+        raise InputError(
+            f"{around} holds {space.count} inputs: save one of them in a file of its own"
+        )
+    if score.count != 1:
+        raise InputError(f"{objective} has {score.count} labels: give one, for the one problem")
     proof = exact.maximize(
         loaded.model,
-        make_space(SpaceOptions(box, around, eps, None, bounds), loaded),
-        make_objective(objective),
+        space,
+        score,
         time_limit=time,
         gap=gap,
         engine=engine,  # pyright: ignore[reportArgumentType] - checked there, in words
@@ -66,7 +77,7 @@ def optimum(
         asked: dict[str, Any] = {
             "model": loaded.name,
             "objective": objective,
-            "space": {"box": box, "around": around, "eps": eps, "bounds": bounds},
+            "space": {"box": box, "around": around, "eps": options.eps, "bounds": bounds},
             "time": time,
             "gap": gap,
             "seed": seed,

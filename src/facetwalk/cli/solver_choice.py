@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from facetwalk import InputError
-from facetwalk.cli.field_values import field_types, parsed
+from facetwalk.cli.field_values import field_types, parsed, printed
 from facetwalk.cli.solver_names import AnySolver, solver_class
 from facetwalk.solvers import AdrGd, Auto, Solver
 
@@ -93,12 +93,15 @@ def _with_settings(solver: Any, settings: Sequence[tuple[str, str]]) -> Any:
 
 
 def _value(solver: AnySolver, name: str, text: str) -> Any:
-    names = [field.name for field in fields(solver) if field.init]
-    if name not in names:
+    kind, settable = type(solver).__name__, {field.name: field.init for field in fields(solver)}
+    if name not in settable:
+        names = [other for other, free in settable.items() if free]
         raise InputError(
-            f"{type(solver).__name__} has no field {name!r} to set; "
-            f"there are {', '.join(names) or 'none'}"
+            f"{kind} has no field {name!r} to set; there are {', '.join(names) or 'none'}"
         )
+    if not settable[name]:
+        value = printed(getattr(solver, name))
+        raise InputError(f"{name} of {kind} is always {value}: leave it out")
     try:
         return parsed(text, field_types(type(solver))[name])
     except InputError as error:

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from facetwalk.cli import options
 from facetwalk.cli.field_values import printed
-from facetwalk.cli.files import check_writable, write_json
 from facetwalk.cli.output import say_wrapped
+from facetwalk.cli.results import Output, check_outputs, write_json
 from facetwalk.cli.solver_docs import FieldDoc, SolverDoc, document
 from facetwalk.cli.solver_names import METHODS, solver_class
 from facetwalk.solvers.adr_gd_settings import EXPERIMENTS, PRESETS
@@ -24,7 +24,7 @@ def solvers(
     json: options.Json = None,
 ) -> None:
     """List the solvers, their fields, and the presets and experiments of adr-gd."""
-    check_writable(json)
+    check_outputs([Output("--json", json, ".json")])
     kinds = METHODS if name is None else {name: solver_class(name)}
     docs = [document(name, kind) for name, kind in kinds.items()]
     for doc in docs:

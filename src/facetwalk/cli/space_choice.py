@@ -1,4 +1,4 @@
-"""Makes the feasible set from the options of `maximize`."""
+"""Makes the feasible set from what the options say: bounds, a radius, a norm."""
 
 from __future__ import annotations
 
@@ -49,5 +49,33 @@ def _ball(options: SpaceOptions, loaded: Loaded) -> Space:
         raise InputError(f"--norm must be {', '.join(BALLS)}; it is {norm!r}")
     if options.around is None or options.eps is None:
         raise InputError("a ball needs its radius: add --eps E")
+    check_bounds(options.bounds)
     centers = read_inputs(options.around, loaded.input_shape).to(loaded.dtype)
     return BALLS[norm](centers, options.eps, bounds=options.bounds)
+
+
+def check_bounds(bounds: Pair | None) -> None:
+    """Refuse bounds between which there is nothing, before inputs are blamed to lie outside.
+
+    >>> check_bounds((1, 0))
+    Traceback (most recent call last):
+    facetwalk.types.InputError: --bounds must be a lowest and a highest value; they are 1 and 0
+    """
+    if bounds is not None and not bounds[0] <= bounds[1]:
+        low, high = bounds
+        raise InputError(
+            f"--bounds must be a lowest and a highest value; they are {low:g} and {high:g}"
+        )
+
+
+def fraction(text: str) -> float:
+    """A number, or a quotient of two, as in 8/255; `InputError` for anything else.
+
+    >>> fraction("8/255") == 8 / 255, fraction("0.3")
+    (True, 0.3)
+    """
+    number, slash, divisor = text.partition("/")
+    try:
+        return float(number) / (float(divisor) if slash else 1)
+    except (ValueError, ZeroDivisionError) as error:
+        raise InputError(f"{text!r} must be a number, or two as in 8/255") from error

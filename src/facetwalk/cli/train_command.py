@@ -11,10 +11,11 @@ import typer
 
 from facetwalk import InputError
 from facetwalk.cli import attack_options, options
-from facetwalk.cli.data_choice import fraction
 from facetwalk.cli.model_choice import check_device
 from facetwalk.cli.output import say, say_wrapped, show_table
 from facetwalk.cli.recipe_choice import Changes, make_recipes
+from facetwalk.cli.space_choice import fraction
+from facetwalk.cli.stopping import goes_on
 from facetwalk.training import RECIPES, make
 
 
@@ -64,20 +65,21 @@ def train(
     if data is None or out is None:
         raise InputError("say where the data lie and where results go: --data FOLDER --out FOLDER")
     check_device(device)
-    records = [
-        make(
-            recipe,
-            data,
-            out,
-            device=device,
-            images=images,
-            budget=budget,
-            restart=restart,
-            command=shlex.join(["facetwalk", *sys.argv[1:]]),
-            progress=not quiet,
-        )
-        for recipe in chosen
-    ]
+    with goes_on("the same command without --restart" if restart else "the same command"):
+        records = [
+            make(
+                recipe,
+                data,
+                out,
+                device=device,
+                images=images,
+                budget=budget,
+                restart=restart,
+                command=shlex.join(["facetwalk", *sys.argv[1:]]),
+                progress=not quiet,
+            )
+            for recipe in chosen
+        ]
     _show(records)
     say(f"Weights and records are in {out}.")
 

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from facetwalk import solvers
 from facetwalk.maximize import maximize
 from facetwalk.objectives import CrossEntropy, Guided, Margin
-from facetwalk.problem import Problem
+from facetwalk.problem import Problem, Result
 from facetwalk.solvers import AdrGd, Apgd, Auto, Fgsm, Sign, Solver
 from facetwalk.spaces import LinfBall
 from facetwalk.types import InputError
@@ -25,8 +25,6 @@ RESTARTS = 10
 _PRESETS = ("paper", "released-attack")
 
 _EVEN_SPLIT = math.lcm(RESTARTS, AdrGd.gradients_per_step)
-
-_WARM_UP = Auto(evaluations=10)
 
 
 @dataclass(frozen=True)
@@ -140,17 +138,11 @@ def run(
     net = digits_net()
     x, labels = _correct_images(images)
     space = LinfBall(x, EPS, bounds=(0, 1))
-    maximize(Problem(net, Margin(labels), space), solver=_WARM_UP)  # what torch does once
+    for method in methods(_EVEN_SPLIT):
+        _attack(method, net, labels, space, seed)  # what torch does once is not to count
     attacks = []
     for method in chosen:
-        result = maximize(
-            Problem(net, method.objective(labels), space),
-            solver=method.solver,
-            starts=method.starts,
-            x0="sample" if method.starts > 1 else "center",
-            seed=seed,
-            progress=progress,
-        )
+        result = _attack(method, net, labels, space, seed, progress)
         with torch.no_grad():
             logits = net(result.x)
         attacks.append(
@@ -166,6 +158,24 @@ def run(
             )
         )
     return DemoResult(x, labels, evaluations, seed, tuple(attacks))
+
+
+def _attack(
+    method: Method,
+    net: nn.Module,
+    labels: Tensor,
+    space: LinfBall,
+    seed: int,
+    progress: bool = False,
+) -> Result:
+    return maximize(
+        Problem(net, method.objective(labels), space),
+        solver=method.solver,
+        starts=method.starts,
+        x0="sample" if method.starts > 1 else "center",
+        seed=seed,
+        progress=progress,
+    )
 
 
 def _correct_images(count: int) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from facetwalk.messages import reason
 from facetwalk.types import InputError, MissingExtraError, ModelError
 from facetwalk.zoo.loaded import Loaded
-from facetwalk.zoo.onnx_batch import with_free_batch
+from facetwalk.zoo.onnx_batch import constants, with_free_batch
 from facetwalk.zoo.torchvision_stub import torchvision_or_stub
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def load_onnx(path: str | Path) -> Loaded:
     expected = _expected_outputs(session, rows, path)
     model = _to_torch(graph, path)
     if difference := _difference(model, rows, expected, batch_size=1):
+        _require_finite(graph, expected, path)
         raise ModelError(
             f"the network converted from {path} does not match onnxruntime ({difference}): "
             "pass it as a torch module instead"
@@ -165,6 +166,26 @@ def _difference(
         if not error <= _TOLERANCE * right.abs().max():
             return f"an output is off by {error:.2g}"
     return None
+
+
+def _require_finite(graph: ModelProto, expected: list[Tensor], path: Path) -> None:
+    """Raise `ModelError` for a network that is itself the reason why nothing can match it."""
+    weights = [value for value in constants(graph.graph).values() if value.dtype.kind == "f"]
+    if any(np.isnan(weight).any() for weight in weights):
+        raise ModelError(
+            f"{path} holds NaN in its weights: export a network whose weights are finite"
+        )
+    if all(output.isfinite().all() for output in expected):
+        return
+    if any(np.isinf(weight).any() for weight in weights):
+        raise ModelError(
+            f"{path} holds infinite numbers in its weights: export a network whose weights are "
+            "finite"
+        )
+    raise ModelError(
+        f"the network in {path} gives NaN or infinite numbers for random inputs: export one whose "
+        "outputs are finite"
+    )
 
 
 def _as_list(output: Any) -> list[Tensor]:

@@ -20,11 +20,11 @@ def with_free_batch(model: ModelProto) -> ModelProto:
 
     freed = ModelProto()
     freed.CopyFrom(model)
-    constants = _constants(freed.graph)
+    values = constants(freed.graph)
     for number, node in enumerate(freed.graph.node):
-        if node.op_type != "Reshape" or node.input[0] in constants:
+        if node.op_type != "Reshape" or node.input[0] in values:
             continue
-        shape = constants.get(node.input[1], np.empty(0)).tolist()
+        shape = values.get(node.input[1], np.empty(0)).tolist()
         if shape[:1] == [1]:
             free = np.array([0 if -1 in shape else -1, *shape[1:]], dtype=np.int64)
             node.input[1] = f"free_batch_{number}"
@@ -32,16 +32,14 @@ def with_free_batch(model: ModelProto) -> ModelProto:
     return freed
 
 
-def _constants(graph: GraphProto) -> dict[str, np.ndarray]:
+def constants(graph: GraphProto) -> dict[str, np.ndarray]:
     """The values, by name, of initialisers and of Constant nodes."""
     from onnx import helper, numpy_helper
 
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant":
             value = helper.get_attribute_value(node.attribute[0])
             is_tensor = node.attribute[0].name == "value"
-            constants[node.output[0]] = (
-                numpy_helper.to_array(value) if is_tensor else np.array(value)
-            )
-    return constants
+            values[node.output[0]] = numpy_helper.to_array(value) if is_tensor else np.array(value)
+    return values

@@ -10,6 +10,7 @@ from facetwalk.cli import attack_options, options
 from facetwalk.cli.model_choice import check_device
 from facetwalk.cli.output import say, say_wrapped, show_table
 from facetwalk.cli.reproduce.running import Data, FigureOnly, Nets, Out
+from facetwalk.cli.stopping import goes_on
 from facetwalk.experiments import report
 
 _FAILED = 1
@@ -35,7 +36,8 @@ def everything(
     else:
         check_device(device)
         asked = report.Asked(data, nets, device, quick)
-        finished = report.run_all(report.PARTS, asked, out, not quiet)
+        with goes_on():
+            finished = report.run_all(report.PARTS, asked, out, not quiet)
     rows = [[each.experiment.name, each.state] for each in finished]
     show_table(("experiment", ""), rows, words=("experiment", ""))
     for each in finished:

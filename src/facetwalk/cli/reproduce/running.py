@@ -8,7 +8,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from facetwalk import InputError
 from facetwalk.cli.output import say, say_wrapped, show_table
+from facetwalk.cli.stopping import goes_on
 from facetwalk.experiments.commands import command_of
 from facetwalk.experiments.experiment import Experiment, Plan
 from facetwalk.experiments.reproducing import describe, reproduce
@@ -41,11 +43,14 @@ def run_experiment(
 ) -> None:
     """Run what is asked for, unless only the figure is, and show what the records say."""
     if figure_only:
+        if not (out / "run.json").exists():
+            raise InputError(f"there is no run in {out}: run without --figure-only first")
         outcome = describe(experiment, out)
     else:
         request = ask()
         command = command_of(experiment.name, request, out)
-        outcome = reproduce(experiment, plan(request), out, not quiet, command, processes)
+        with goes_on():
+            outcome = reproduce(experiment, plan(request), out, not quiet, command, processes)
     for table in outcome.tables:
         say_wrapped(table.title)
         show_table(table.columns, table.rows, words=table.words)
