@@ -116,3 +116,15 @@ def test_samples_are_on_the_disk_on_return(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
     Records(tmp_path, ASKED).add([sample(0)])
     assert synced == [(tmp_path / "samples.jsonl").stat().st_size]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("margin", "abc"), ("index", None), ("depends_on_batch", 0.5)]
+)
+def test_a_line_whose_values_are_of_another_kind_is_refused(tmp_path, name, value):
+    Records(tmp_path, {}).add([sample(0)])
+    file = tmp_path / "samples.jsonl"
+    line = json.loads(file.read_text())
+    file.write_text(json.dumps({**line, name: value}) + "\n")
+    with pytest.raises(fw.InputError, match=rf"line 1 of .* is no record of a sample \({name} is "):
+        Records(tmp_path, {})

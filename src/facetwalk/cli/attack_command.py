@@ -19,12 +19,11 @@ from facetwalk.cli.results import (
     Output,
     check_outputs,
     write_arrays,
-    write_figure,
     write_json,
 )
 from facetwalk.cli.space_choice import Pair, check_bounds, fraction
 from facetwalk.experiments.attack_figure import Pictures, check_pictures, draw_attack
-from facetwalk.experiments.drawing import check_drawable
+from facetwalk.experiments.drawing import check_drawable, save_figure
 from facetwalk.robustness import attack as attack_images
 from facetwalk.robustness.inputs import as_classes, as_images, logits_of
 from facetwalk.streams import Streams
@@ -99,7 +98,7 @@ def attack(
         seen = (found.adversarial, chosen.labels, found.predicted, found.confidence)
         pictures = Pictures(clean[right], *(tensor.cpu()[right] for tensor in seen))
         title = f"{loaded.name}, within {eps}, at most {budget} gradients each"
-        write_figure(figure, draw_attack(pictures, title, chosen.classes))
+        save_figure(draw_attack(pictures, title, chosen.classes), figure)
     if json is not None:
         about = {
             "model": loaded.name,

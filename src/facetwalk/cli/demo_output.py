@@ -9,9 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from facetwalk.cli.output import say, say_wrapped, show_table
-from facetwalk.cli.results import write_arrays, write_figure, write_json
+from facetwalk.cli.results import write_arrays, write_json
 from facetwalk.experiments.digits_demo import EPS, DemoResult
 from facetwalk.experiments.digits_figure import draw_digits
+from facetwalk.experiments.drawing import save_figure
 from facetwalk.solvers import Sign
 
 _COLUMNS = {
@@ -90,4 +91,4 @@ def write_demo(result: DemoResult, folder: Path) -> None:
     found = {attack.method.name: attack.x.numpy() for attack in result.attacks}
     given = {"images": result.images.numpy(), "labels": result.labels.numpy()}
     write_arrays(folder / "demo.npz", given | found)
-    write_figure(folder / "demo.png", draw_digits(result))
+    save_figure(draw_digits(result), folder / "demo.png")

@@ -21,13 +21,12 @@ from facetwalk.cli.results import (
     Output,
     check_outputs,
     write_array,
-    write_figure,
     write_json,
 )
 from facetwalk.cli.solver_choice import SolverOptions, make_solver
 from facetwalk.cli.space_choice import Pair, SpaceOptions, fraction, make_space
 from facetwalk.cli.trace_figure import draw_trace
-from facetwalk.experiments.drawing import check_drawable
+from facetwalk.experiments.drawing import check_drawable, save_figure
 
 
 def maximize(
@@ -153,7 +152,7 @@ def maximize(
     if save is not None:
         write_array(save, result.x.cpu().numpy())
     if figure is not None:
-        write_figure(figure, draw_trace(result, solver))
+        save_figure(draw_trace(result, solver), figure)
 
 
 def _first_start(x0: str, shape: tuple[int, ...]) -> Tensor | Literal["center", "sample"]:

@@ -8,19 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from facetwalk import InputError, __version__
 from facetwalk.cli.json_values import plain
-from facetwalk.experiments.drawing import save_figure
 from facetwalk.writing import is_device, write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -99,11 +94,3 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     content = BytesIO()
     np.savez_compressed(content, **dict(arrays))  # pyright: ignore[reportArgumentType]
     write_whole(path, content.getbuffer())
-
-
-def write_figure(path: Path, figure: Figure) -> None:
-    """Write a figure in the format that the file's name ends with."""
-    with TemporaryDirectory() as folder:
-        drawn = Path(folder) / path.name
-        save_figure(figure, drawn)
-        write_whole(path, drawn.read_bytes())

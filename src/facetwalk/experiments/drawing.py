@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facetwalk.types import InputError, MissingExtraError
+from facetwalk.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,12 +37,14 @@ def blank_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the file's name ends with, `.png` for most uses.
+    """Write a figure, whole, in the format that the file's name ends with, `.png` for most uses.
 
     A PDF has fonts that publishers accept, and no date: the same figure makes the same file.
     """
     from matplotlib import rc_context
 
-    undated = {"CreationDate": None} if path.suffix == ".pdf" else None
+    kind, content = path.suffix.removeprefix(".").lower(), BytesIO()
+    undated = {"CreationDate": None} if kind == "pdf" else None
     with rc_context({"pdf.fonttype": 42}):
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata=undated)
+        figure.savefig(content, format=kind, dpi=DOTS_PER_INCH, metadata=undated)
+    write_whole(path, content.getbuffer())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from facetwalk.robustness.report import Sample
 from facetwalk.run_folder import RunFolder
@@ -27,7 +27,7 @@ class Records:
             folder,
             asked,
             "samples.jsonl",
-            lambda values: Sample(**values),
+            _sample,
             run="an evaluation",
             part="a sample",
         )
@@ -40,6 +40,15 @@ class Records:
     def add(self, samples: Sequence[Sample]) -> None:
         """Remember samples; on return they are on the disk."""
         self._kept.add(asdict(sample) for sample in samples)
+
+
+def _sample(values: Any) -> Sample:
+    sample = Sample(**values)
+    for name, kind in get_type_hints(Sample).items():
+        value = getattr(sample, name)
+        if not isinstance(value, (float, int) if kind is float else kind):
+            raise InputError(f"{name} is {value!r}")
+    return sample
 
 
 def _refuse_older(folder: Path) -> None:
