@@ -65,6 +65,7 @@ def test_compiled_networks_are_what_they_were_made_from(net, compiled):
 )
 def test_normed_weights_are_those_that_the_norm_gives(norm, removed, runs):
     made = network(3, 8, 4, seed=6)
+    torch.manual_seed(0)  # a spectral norm is estimated from random vectors
     norm(made[0])
     made.eval()
     for _ in range(runs):
