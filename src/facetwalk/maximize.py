@@ -404,7 +404,9 @@ def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Te
             f"{int((~inside).sum())} of {inside.numel()} starting points lie outside the space: "
             "project them with space.project(x0), or widen the space"
         )
-    return points
+    if points.dtype == x0.dtype:
+        return points
+    return torch.stack([space.project(column) for column in points.unbind(1)], 1)
 
 
 def _empty_record(home: _Home, given: Tensor | None, stop_at: float | Tensor | None) -> Record:

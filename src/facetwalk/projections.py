@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def solve_rising(knots: Tensor, slope: Tensor, target: Tensor) -> Tensor:
-    """The s in [0, 1] at which `sum_i slope_i * min(s, knot_i)` reaches `target`, or 1.
+    """The s at which `sum_i slope_i * min(s, knot_i)` reaches `target`, or the largest knot.
 
-    `knots` in [0, 1] and `slope` are `(B, n)`, `target` is `(B, 1)`; the result is `(B,)`.
+    `knots` and `slope`, not negative, are `(B, n)`; `target` and the result are `(B, 1)`.
     """
     knots, order = knots.sort(dim=1)
     slope = slope.gather(1, order)
@@ -22,11 +22,14 @@ def solve_rising(knots: Tensor, slope: Tensor, target: Tensor) -> Tensor:
     s = (target - done.gather(1, first)) / rising.gather(1, first).clamp_min(
         torch.finfo(knots.dtype).tiny
     )
-    return torch.where(reached.any(1), s.squeeze(1), 1.0).clamp(0, 1)
+    return torch.where(reached.any(1, keepdim=True), s.clamp_min(0), knots[:, -1:])
 
 
 def solve_shortening(size: Tensor, room: Tensor, target: Tensor) -> Tensor:
-    """The least amount a >= 0 for which `sum_i clip(size_i - a, 0, room_i) <= target`: `(B,)`."""
+    """The least amount a >= 0 for which `sum_i clip(size_i - a, 0, room_i) <= target`.
+
+    `size` and `room` are `(B, n)`, `target` is `(B or 1, 1)`, the result `(B, 1)`.
+    """
     target = target.expand(len(size), 1)
     starts = (size - room).clamp_min(0)  # below this amount a coordinate stays at its bound
     knots = torch.cat([torch.zeros_like(target), starts, size], dim=1)
@@ -42,4 +45,4 @@ def solve_shortening(size: Tensor, room: Tensor, target: Tensor) -> Tensor:
     amount = knots.gather(1, at) + (value.gather(1, at) - target) / (
         -slope.gather(1, at)
     ).clamp_min(1)
-    return torch.where(last >= 0, amount, 0.0).squeeze(1)
+    return torch.where(last >= 0, amount, 0.0)

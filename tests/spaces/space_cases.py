@@ -21,6 +21,9 @@ EXACT = [
     "L2Ball in bounds",
     "L1Ball in bounds",
     "LinfBall & Box",
+    "L2Ball & L1Ball around one centre",
+    "L2Ball & L1Ball & Box around one centre",
+    "L2Ball & L1Ball & LinfBall around one centre",
 ]
 DYKSTRA = ["L2Ball & Box", "L1Ball & Box", "L1Ball & L2Ball", "L2Ball & L2Ball"]
 BALLS = {"LinfBall": (LinfBall, math.inf), "L2Ball": (L2Ball, 2), "L1Ball": (L1Ball, 1)}
@@ -113,18 +116,21 @@ class Case:
 
 
 def build(kind: str, centers: Tensor, eps: Tensor, room: tuple[Tensor, Tensor], x: Tensor) -> Case:
-    names = kind.removesuffix(" in bounds").split(" & ")
-    low, high = centers - room[0], centers + room[1]
     shape = centers.shape[1:]
+    names = kind.removesuffix(" in bounds").removesuffix(" around one centre").split(" & ")
+    shift, size = 1 / (2 * math.sqrt(shape[0])), dict.fromkeys(BALLS, eps)
+    if "one centre" in kind:
+        shift, size = 0.0, {"LinfBall": 0.6 * eps, "L2Ball": eps, "L1Ball": 1.3 * eps}
+    low, high = centers - room[0], centers + room[1]
     members, balls = [], []
     for i, name in enumerate(names):
         if name == "Box":
             members.append(Box(low, high, shape=shape))
             continue
         ball, p = BALLS[name]
-        at = centers + i * eps[:, None] / (2 * math.sqrt(shape[0]))
-        members.append(ball(at, eps, bounds=(low, high) if "bounds" in kind else None))
-        balls.append((p, at, eps))
+        at = centers + i * shift * eps[:, None]
+        members.append(ball(at, size[name], bounds=(low, high) if "bounds" in kind else None))
+        balls.append((p, at, size[name]))
     space = members[0] if len(members) == 1 else Intersection(*members)
     if "bounds" in kind or "Box" in kind:
         return Case(space, x, centers, balls, low, high)

@@ -20,6 +20,13 @@ BAD_SPACES = {
         lambda: Box(torch.zeros(2, 2, 3), 1, shape=(3,)),
         "do not fit",
     ),
+    "box of a number as its shape": (lambda: Box(-1, 1, shape=10), r"shape=\(10,\)\); it is 10"),
+    "box of no entries": (lambda: Box(-1, 1, shape=(3, 0)), r"positive whole .* it is \(3, 0\)"),
+    "box of half an entry": (lambda: Box(-1, 1, shape=(2.5,)), r"positive whole .* it is \(2.5,\)"),
+    "box without dimensions": (lambda: Box(-1, 1, shape=()), r"positive whole .* it is \(\)"),
+    "box of numbers in tensors": (lambda: Box(torch.tensor(0.0), 1), "positive whole"),
+    "box of no problems": (lambda: Box(torch.zeros(0, 3), 1, shape=(3,)), "at least one problem"),
+    "box of a word": (lambda: Box("low", 1, shape=(3,)), "a number or a tensor; it is 'low'"),
     "bounds of another size": (
         lambda: L2Ball(ROW, 1.0, bounds=(torch.zeros(2), 1)),
         r"bounds of shape \(2,\)",
@@ -27,6 +34,18 @@ BAD_SPACES = {
     "list of centres": (lambda: L2Ball([[0.0]], 1.0), "as a tensor"),
     "one centre without a batch": (lambda: L2Ball(torch.zeros(3), 1.0), r"pass x\[None\]"),
     "no centres": (lambda: L2Ball(torch.zeros(0, 3), 1.0), "at least one problem"),
+    "centres of no entries": (lambda: L2Ball(torch.zeros(3, 0), 1.0), "at least one"),
+    "one bound": (lambda: L2Ball(ROW, 1.0, bounds=1), "bounds must be two, .* they are 1"),
+    "three bounds": (lambda: L2Ball(ROW, 1.0, bounds=(0, 1, 2)), r"must be two, .* \(0, 1, 2\)"),
+    "half a bound": (
+        lambda: L2Ball(ROW, 1.0, bounds=(None, 1)),
+        "a number or a tensor; it is None",
+    ),
+    "bounds of no problems": (
+        lambda: L2Ball(ROW, 1.0, bounds=(torch.zeros(0, 3), 1)),
+        "bounds for 0 problems and 2 centres",
+    ),
+    "no eps": (lambda: L2Ball(ROW, None), "each of the 2 problems; it is None"),
     "integer centres": (lambda: L2Ball(ROW.byte(), 1.0), "torch.uint8: pass floats"),
     "NaN centres": (lambda: L2Ball(ROW * math.nan, 1.0), "NaN or infinite"),
     "infinite centres": (lambda: L2Ball(ROW + math.inf, 1.0), "NaN or infinite"),
@@ -45,6 +64,14 @@ BAD_SPACES = {
         "2 of 2 centres lie outside",
     ),
     "intersection of nothing": (lambda: Intersection(), "one or more spaces"),
+    "intersection of a list": (
+        lambda: Intersection([L2Ball(ROW, 1.0), L1Ball(ROW, 1.0)]),
+        r"one by one, as in Intersection\(box, ball\); .* is a list",
+    ),
+    "intersection with a tensor": (
+        lambda: Intersection(L2Ball(ROW, 1.0), ROW),
+        "spaces one by one, .* is a Tensor",
+    ),
     "intersection of shapes": (
         lambda: Intersection(Box(0, 1, shape=(2,)), Box(0, 1, shape=(3,))),
         "of the same shape",

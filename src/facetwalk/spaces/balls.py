@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from facetwalk.batching import per_row, row_norm, unit_rows
-from facetwalk.projections import solve_rising, solve_shortening
-from facetwalk.spaces.base import Space
-from facetwalk.spaces.bounds import Bounds, as_bounds
+from facetwalk.spaces.bounds import Bounds, as_bounds, as_pair, owned
+from facetwalk.spaces.rounding import RoundingSpace, counting_type, rounded_within
+from facetwalk.spaces.shortening import within_length, within_total
 from facetwalk.streams import Streams
 from facetwalk.types import InputError
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class _Ball(Space):
+class Ball(RoundingSpace):
     """What the balls share: centres, a radius each, and optional bounds on every coordinate."""
 
     centers: Tensor
@@ -28,7 +29,7 @@ class _Ball(Space):
     high: Tensor
 
     def __init__(self, centers: Tensor, eps: float | Tensor, bounds: Bounds | None = None) -> None:
-        if not isinstance(centers, Tensor) or centers.ndim < 2 or not len(centers):
+        if not isinstance(centers, Tensor) or centers.ndim < 2 or not centers.numel():
             raise InputError(
                 "a ball needs its centres as a tensor (B, *shape) with at least one problem; "
                 "for one input pass x[None]"
@@ -39,31 +40,25 @@ class _Ball(Space):
             )
         if not bool(torch.isfinite(centers).all()):
             raise InputError("the centres of the balls hold NaN or infinite values")
-        radii = torch.as_tensor(eps, dtype=centers.dtype, device=centers.device)
-        if radii.ndim > 1 or radii.numel() not in (1, len(centers)):
+        dtype = centers.dtype
+        counted = counting_type(dtype)
+        low, high = as_bounds(*as_pair(bounds), centers.shape[1:], counted)
+        low, high = low.to(centers.device, counted), high.to(centers.device, counted)
+        if len(low) not in (1, len(centers)):
+            raise InputError(f"there are bounds for {len(low)} problems and {len(centers)} centres")
+        outside = (centers < low.to(dtype)) | (centers > high.to(dtype))
+        if bool(outside.any()):
             raise InputError(
-                f"eps must be a number or one for each of the {len(centers)} problems; "
-                f"it has shape {tuple(radii.shape)}"
+                f"{int(outside.flatten(1).any(1).sum())} of {len(centers)} centres lie outside the "
+                "bounds: scale the inputs, or give the bounds that they have"
             )
-        if not bool((radii >= 0).all()) or not bool(torch.isfinite(radii).all()):
-            raise InputError("eps must be a finite number, not negative")
-        low, high = bounds if bounds is not None else (-torch.inf, torch.inf)
-        lows, highs = as_bounds(low, high, centers.shape[1:], centers.dtype)
-        lows, highs = lows.to(centers.device), highs.to(centers.device)
-        if len(lows) not in (1, len(centers)):
-            raise InputError(
-                f"there are bounds for {len(lows)} problems and {len(centers)} centres"
-            )
-        outside = (((centers < lows) | (centers > highs)).flatten(1).any(1)).sum().item()
-        if outside:
-            raise InputError(
-                f"{outside} of {len(centers)} centres lie outside the bounds: "
-                "scale the inputs, or give the bounds that they have"
-            )
-        object.__setattr__(self, "centers", centers.detach())
-        object.__setattr__(self, "eps", per_row(radii.expand(len(centers)), centers))
-        object.__setattr__(self, "low", lows)
-        object.__setattr__(self, "high", highs)
+        self._set(
+            dtype=dtype,
+            centers=owned(centers, counted).clamp_(low, high),
+            eps=per_row(as_sizes("eps", eps, len(centers), counted, centers.device), centers),
+            low=low,
+            high=high,
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,23 +66,35 @@ class _Ball(Space):
 
     @property
     def center(self) -> Tensor:
-        return self.centers
+        if not self.rounds:
+            return self.centers
+        return rounded_within(self.centers, self.low, self.high, self.dtype)
 
     @property
     def radius(self) -> Tensor:
-        return self.eps
+        return self.eps.to(self.dtype)
 
-    def _room(self, offset: Tensor) -> Tensor:
-        """How far each coordinate may move from the centre on the side of `offset`."""
-        return torch.where(offset > 0, self.high - self.centers, self.centers - self.low)
 
-    def _at(self, offset: Tensor) -> Tensor:
-        x = self.centers + offset
-        return torch.minimum(torch.maximum(x, self.low), self.high)
+def as_sizes(name: str, given: Any, count: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A radius of each ball, `(B,)`."""
+    try:
+        sizes = torch.as_tensor(given, dtype=dtype, device=device).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(
+            f"{name} must be a number or one for each of the {count} problems; it is {given!r}"
+        ) from None
+    if sizes.ndim > 1 or sizes.numel() not in (1, count):
+        raise InputError(
+            f"{name} must be a number or one for each of the {count} problems; "
+            f"it has shape {tuple(sizes.shape)}"
+        )
+    if not bool((sizes >= 0).all()) or not bool(torch.isfinite(sizes).all()):
+        raise InputError(f"{name} must be a finite number, not negative")
+    return sizes.repeat(count // sizes.numel())
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class LinfBall(_Ball):
+class LinfBall(Ball):
     """Every coordinate within `eps` of the centre, and within `bounds`.
 
     `centers` is `(B, *shape)`, one ball a problem; `eps` a number or `(B,)`.
@@ -109,10 +116,9 @@ class LinfBall(_Ball):
     def _set_corners(self) -> None:
         lowest = torch.maximum(self.centers - self.eps, self.low)
         highest = torch.minimum(self.centers + self.eps, self.high)
-        object.__setattr__(self, "lowest", lowest)
-        object.__setattr__(self, "highest", highest)
+        self._set(lowest=lowest, highest=highest)
 
-    def project(self, x: Tensor) -> Tensor:
+    def _nearest(self, x: Tensor) -> Tensor:
         return x.clamp(self.lowest, self.highest)
 
     def sample(self, random: Streams) -> Tensor:
@@ -125,7 +131,68 @@ class LinfBall(_Ball):
         return moved
 
 
-class L2Ball(_Ball):
+class SharingBall(Ball):
+    """A ball whose coordinates share the room: a way that is too long is shortened as a whole.
+
+    Infinite offsets from the centre count as the largest number there is, and all have a nearest
+    point.
+    """
+
+    @property
+    def scale(self) -> Tensor:
+        return self.radius
+
+    @property
+    @abstractmethod
+    def limits(self) -> dict[int, Tensor]:
+        """What the offset from the centre may measure, `(B, 1)`, by the order of the norm."""
+
+    @abstractmethod
+    def _shortened(self, size: Tensor, room: Tensor, limits: dict[int, Tensor]) -> Tensor:
+        """How far each coordinate goes on the way to a point, where all is `(B, n)`."""
+
+    def _nearest(self, x: Tensor) -> Tensor:
+        offset = x - self.centers
+        room = torch.where(offset > 0, self.high - self.centers, self.centers - self.low)
+        size = offset.abs().clamp_max(torch.finfo(offset.dtype).max)
+        limits = self._limits_in_16_bits(x) if self.rounds else self.limits
+        short = self._shortened(size.flatten(1), room.flatten(1), limits).reshape(offset.shape)
+        moved = torch.where(size <= short, x, self.centers + offset.sign() * short)
+        return torch.minimum(torch.maximum(moved, self.low), self.high)
+
+    def _limits_in_16_bits(self, x: Tensor) -> dict[int, Tensor]:
+        """What is left of them once the centres are rounded, but for points that lie inside."""
+        inside = ((x >= self.low) & (x <= self.high)).flatten(1).all(1, keepdim=True)
+        for order, limit in self.limits.items():
+            inside &= _length(x - self.centers, order) <= limit
+        tiny = torch.finfo(x.dtype).tiny
+        rounding, left = self.center - self.centers, {}
+        for order, limit in self.limits.items():
+            spent = (_length(rounding, order) / limit.clamp_min(tiny)).pow(order)
+            rest = limit * (1 - spent).clamp_min(0).pow(1 / order)
+            left[order] = torch.where(inside, limit, rest.to(x.dtype))
+        return left
+
+    def contains(self, x: Tensor) -> Tensor:
+        rounding = torch.finfo(x.dtype).eps
+        tolerance = 1e-5 * self.eps + rounding * self.centers.abs()
+        inside = (x >= self.low - tolerance) & (x <= self.high + tolerance)
+        inside = inside.flatten(1).all(1, keepdim=True)
+        for order, limit in self.limits.items():
+            slack = rounding * _length(self.centers, order)
+            inside = inside & (
+                _length(x - self.centers, order) <= (1 + 1e-5 + rounding) * limit + slack
+            )
+        return inside.squeeze(1)
+
+
+def _length(x: Tensor, order: int) -> Tensor:
+    """A norm of each row, `(B, 1)`, in double precision: no square of a float32 overflows there."""
+    flat = x.flatten(1)
+    return torch.linalg.vector_norm(flat, order, dim=1, keepdim=True, dtype=torch.float64)
+
+
+class L2Ball(SharingBall):
     """Within Euclidean distance `eps` of the centre, and within `bounds`.
 
     >>> L2Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[3.0, 4.0]])).tolist()
@@ -133,18 +200,11 @@ class L2Ball(_Ball):
     """
 
     @property
-    def scale(self) -> Tensor:
-        return self.eps
+    def limits(self) -> dict[int, Tensor]:
+        return {2: self.eps.flatten(1)}
 
-    def project(self, x: Tensor) -> Tensor:
-        offset = x - self.centers
-        square, room = offset.square().flatten(1), self._room(offset).square().flatten(1)
-        target = self.eps.square().flatten(1)
-        # The nearest point shrinks the offset by a factor and clips it to the bounds; its squared
-        # length, sum_i min(s * square_i, room_i), is piecewise linear in the factor's square s.
-        knots = (room / square.clamp_min(torch.finfo(x.dtype).tiny)).clamp_max(1.0)
-        s = solve_rising(knots, square, target)
-        return self._at(offset * per_row(s.sqrt(), offset))
+    def _shortened(self, size: Tensor, room: Tensor, limits: dict[int, Tensor]) -> Tensor:
+        return within_length(size, room, limits[2])
 
     def sample(self, random: Streams) -> Tensor:
         direction = random.fold(0).normal(self.shape, self.centers.dtype)
@@ -152,10 +212,10 @@ class L2Ball(_Ball):
         return self.project(self.centers + self.eps * _depth(random, direction) * direction)
 
     def ascent(self, gradient: Tensor) -> Tensor:
-        return self.eps * unit_rows(gradient)
+        return self.radius * unit_rows(gradient)
 
 
-class L1Ball(_Ball):
+class L1Ball(SharingBall):
     """Within `eps` of the centre in the sum of absolute differences, and within `bounds`.
 
     >>> L1Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[1.0, 0.5]])).tolist()
@@ -163,20 +223,11 @@ class L1Ball(_Ball):
     """
 
     @property
-    def scale(self) -> Tensor:
-        return self.eps
+    def limits(self) -> dict[int, Tensor]:
+        return {1: self.eps.flatten(1)}
 
-    def project(self, x: Tensor) -> Tensor:
-        offset = x - self.centers
-        size, room = offset.abs().flatten(1), self._room(offset).flatten(1)
-        target = self.eps.flatten(1)
-        # The nearest point shortens every offset by the same amount and clips it to [0, room].
-        amount = solve_shortening(size, room, target)
-        short = torch.minimum(
-            (offset.abs() - per_row(amount, offset)).clamp_min(0), room.view_as(x)
-        )
-        length = per_row(short.flatten(1).sum(1), x).clamp_min(torch.finfo(x.dtype).tiny)
-        return self._at(offset.sign() * short * (self.eps / length).clamp_max(1))
+    def _shortened(self, size: Tensor, room: Tensor, limits: dict[int, Tensor]) -> Tensor:
+        return within_total(size, room, limits[1])
 
     def sample(self, random: Streams) -> Tensor:
         size = -random.fold(0).uniform(self.shape, self.centers.dtype).log()
@@ -190,7 +241,7 @@ class L1Ball(_Ball):
         threshold = size.topk(largest, dim=1).values[:, -1]
         signs = gradient.sign() * (gradient.abs() >= per_row(threshold, gradient))
         entries = signs.abs().flatten(1).sum(1).clamp_min(1)
-        return self.eps * signs / per_row(entries, gradient)
+        return self.radius * signs / per_row(entries, gradient)
 
 
 def _depth(random: Streams, direction: Tensor) -> Tensor:

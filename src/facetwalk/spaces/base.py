@@ -64,7 +64,8 @@ class Space(ABC):
 
     def contains(self, x: Tensor) -> Tensor:
         """Whether each row lies in the set, up to rounding: bool, `(B,)`."""
-        tolerance = 1e-5 * self.radius + 4 * torch.finfo(x.dtype).eps * self.center.abs()
+        rounding = torch.finfo(x.dtype).eps
+        tolerance = (1e-5 + rounding) * self.radius + rounding * self.center.abs()
         return ((self.project(x) - x).abs() <= tolerance).flatten(1).all(1)
 
     def ascent(self, gradient: Tensor) -> Tensor:
@@ -80,5 +81,9 @@ class Space(ABC):
         return take_rows(self, rows)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Self:
-        """The same sets on another device, in another precision."""
+        """The same sets on another device, for points in another precision.
+
+        The numbers of a space of one's own are in it, too; boxes and balls keep theirs in 32 bits
+        or more, and round points of 16 into the set.
+        """
         return move(self, device, dtype)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from facetwalk.spaces.base import Space
-from facetwalk.spaces.bounds import as_bounds
+from facetwalk.spaces.bounds import as_bounds, type_of
+from facetwalk.spaces.rounding import RoundingSpace, rounded_within
 from facetwalk.streams import Streams
-from facetwalk.types import InputError
+from facetwalk.types import InputError, whole_number
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Box(Space):
+class Box(RoundingSpace):
     """`low <= x <= high` in every coordinate.
 
     `low` and `high` are numbers, tensors of the input's shape, or, with `shape` given, tensors
@@ -42,15 +43,14 @@ class Box(Space):
                     "for its bounds"
                 )
             (shape,) = shapes
-        if not shape:
-            raise InputError("the points of a box need at least one dimension")
-        lows, highs = as_bounds(low, high, shape, torch.float32)
+        lows, highs = as_bounds(low, high, _checked(shape), torch.float32)
+        if not len(lows):
+            raise InputError("a box needs bounds for at least one problem, and has them for none")
         if not bool((torch.isfinite(lows) & torch.isfinite(highs)).all()):
             raise InputError("the bounds of a box must be finite numbers")
         if bool((lows > highs).any()):
             raise InputError("a box needs low <= high in every coordinate")
-        object.__setattr__(self, "low", lows)
-        object.__setattr__(self, "high", highs)
+        self._set(low=lows, high=highs, dtype=type_of(low, high, otherwise=torch.float32))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,15 +58,27 @@ class Box(Space):
 
     @property
     def center(self) -> Tensor:
-        return (self.low + self.high) / 2
+        center = (self.low + self.high) / 2
+        return rounded_within(center, self.low, self.high, self.dtype) if self.rounds else center
 
     @property
     def radius(self) -> Tensor:
-        return (self.high - self.low) / 2
+        return ((self.high - self.low) / 2).to(self.dtype)
 
-    def project(self, x: Tensor) -> Tensor:
+    def _nearest(self, x: Tensor) -> Tensor:
         return x.clamp(self.low, self.high)
 
     def sample(self, random: Streams) -> Tensor:
         uniform = random.uniform(self.shape, self.low.dtype)
         return self.project(self.low + (self.high - self.low) * uniform)
+
+
+def _checked(shape: Any) -> tuple[int, ...]:
+    """The shape of a point, as a tuple."""
+    try:
+        return tuple(whole_number("a size", size, at_least=1) for size in shape) or _checked(None)
+    except (TypeError, InputError):
+        raise InputError(
+            "the shape of a box must hold one or more positive whole numbers, as in "
+            f"Box(-1, 1, shape=(10,)); it is {shape!r}"
+        ) from None
