@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from facetwalk.arguments import (
+    budget_of,
+    check_arguments,
+    given_points,
+    seeds_of,
+    thresholds_of,
+)
 from facetwalk.batching import map_tensors, per_row
 from facetwalk.loop import Callback, Watch, run_chunk
-from facetwalk.models import model_of, require_eval, untouched_random_state
+from facetwalk.models import model_of, untouched_random_state
 from facetwalk.objectives import Custom, Objective, as_objective
 from facetwalk.precision import Precision, products_in, rounds_products
 from facetwalk.problem import Evaluations, Problem, Result, Trace
@@ -45,8 +50,6 @@ _HOPE = 3
 _LOOKS = 20
 """To find ReLUs and to measure speed takes about so many passes forward and back: too many where
 time is short."""
-_MOST_SEED = 2**62
-"""There is room for the numbers of problems above it."""
 
 
 @torch.inference_mode(False)
@@ -102,15 +105,15 @@ def maximize(
     ([[1.0, 1.0]], [7.0])
     """
     began = time.perf_counter()
-    _check_arguments(problem, seconds, precision, callback, recordings)
+    check_arguments(problem, seconds, precision, callback, recordings)
     starts = whole_number("starts", starts, at_least=1)
     if batch_size is not None:
         batch_size = whole_number("batch_size", batch_size, at_least=1)
-    budget = _budget(solver, evaluations)
+    budget = budget_of(solver, evaluations)
     if isinstance(budget, Auto) and seconds is None:
         seconds = budget.seconds
     home = _Home.of(problem, seed, precision == "bf16", recordings)
-    given = _given_points(x0, home.space, problem.count, starts)
+    given = given_points(x0, home.space, problem.count, starts)
     watch = Watch([callback] if callback is not None else [])
     lent = nullcontext() if recordings is None else recordings.borrowed()
     with torch.no_grad(), untouched_random_state(home.device), products_in(precision), lent as own:
@@ -226,7 +229,7 @@ class _Home:
                 break
         objective = _for_autograd(as_objective(problem.objective)).to(device, dtype)
         space = _for_autograd(problem.space).to(device, dtype)
-        seeds = _seeds(seed, problem.count).to(device)
+        seeds = seeds_of(seed, problem.count).to(device)
         found = [] if recordings is None else recordings.found_in(problem.model)
         return cls(problem.model, objective, space, problem.count, seeds, low_precision, found)
 
@@ -293,35 +296,6 @@ def _for_autograd(tree: Any) -> Any:
     return map_tensors(lambda t: t.clone() if t.is_inference() else t, tree)
 
 
-def _seeds(seed: int | Tensor, count: int) -> Tensor:
-    if not isinstance(seed, Tensor):
-        number = whole_number("seed", seed)
-        if not -_MOST_SEED <= number <= _MOST_SEED:
-            raise InputError(f"seed must lie within 2^62 of 0; it is {number}")
-        return number + torch.arange(count)
-    if seed.shape != (count,) or seed.is_floating_point() or seed.dtype == torch.bool:
-        raise InputError(
-            f"seed must be a whole number, or an integer tensor with one for each of the {count} "
-            f"problems; it is {seed.dtype} of shape {tuple(seed.shape)}"
-        )
-    return seed.long()
-
-
-def _budget(solver: Method | Auto | None, evaluations: int | None) -> Method | Auto:
-    """What to run, before anything is known of the problem."""
-    solver = solver if solver is not None else Auto()
-    if not isinstance(solver, (Method, Auto)):
-        raise InputError(f"the solver must be one of facetwalk.solvers, made; it is {solver!r}")
-    if evaluations is None:
-        return solver
-    if not isinstance(solver, Auto):
-        raise InputError(
-            "evaluations= is the budget of Auto, and this solver's own settings say how long "
-            "it runs: leave one of them out"
-        )
-    return replace(solver, evaluations=evaluations)
-
-
 def _trial(
     home: _Home,
     budget: Method | Auto,
@@ -360,60 +334,11 @@ def _trial(
     return rows, method
 
 
-def _check_arguments(
-    problem: Problem,
-    seconds: float | None,
-    precision: str | None,
-    callback: Callback | None,
-    recordings: Recordings | None,
-) -> None:
-    if not isinstance(problem, Problem):
-        raise InputError(f"the problem must be a facetwalk.Problem; it is {problem!r}")
-    if precision not in (None, *get_args(Precision)):
-        raise InputError(
-            f"precision must be one of {', '.join(get_args(Precision))}; it is {precision!r}"
-        )
-    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < math.inf):
-        raise InputError(f"seconds must be a positive number; it is {seconds!r}")
-    if callback is not None and not callable(callback):
-        raise InputError(f"the callback must be callable; it is {callback!r}")
-    if recordings is not None and not isinstance(recordings, Recordings):
-        raise InputError(f"recordings must be a facetwalk.Recordings; it is {recordings!r}")
-    require_eval(problem.model)
-
-
-def _given_points(x0: Tensor | str, space: Space, count: int, starts: int) -> Tensor | None:
-    """The starting points that the caller gave, `(B, 1 or starts, *shape)`."""
-    if isinstance(x0, str) and x0 in ("center", "sample"):
-        return None
-    if not isinstance(x0, Tensor):
-        raise InputError(f"x0 must be a tensor, 'center' or 'sample'; it is {x0!r}")
-    one, every = (count, *space.shape), (count, starts, *space.shape)
-    if tuple(x0.shape) not in (one, every):
-        raise InputError(
-            f"x0 has shape {tuple(x0.shape)}: pass {one} for the first start of each problem, "
-            f"or {every} for all starts"
-        )
-    if not bool(torch.isfinite(x0).all()):
-        raise InputError("x0 holds NaN or infinite values")
-    points = x0.detach().to(space.center.device, space.center.dtype)
-    points = points[:, None] if tuple(x0.shape) == one else points
-    inside = torch.stack([space.contains(column) for column in points.unbind(1)])
-    if not bool(inside.all()):
-        raise InputError(
-            f"{int((~inside).sum())} of {inside.numel()} starting points lie outside the space: "
-            "project them with space.project(x0), or widen the space"
-        )
-    if points.dtype == x0.dtype:
-        return points
-    return torch.stack([space.project(column) for column in points.unbind(1)], 1)
-
-
 def _empty_record(home: _Home, given: Tensor | None, stop_at: float | Tensor | None) -> Record:
     count, center = home.count, home.space.center
     first = center if given is None else given[:, 0]
     lowest = center.new_full((count,), -torch.inf, dtype=home.scores)
-    thresholds = None if stop_at is None else _thresholds(stop_at, lowest)
+    thresholds = None if stop_at is None else thresholds_of(stop_at, lowest)
     return Record(
         x=first.expand(count, *home.space.shape).clone(),
         initial_x=first.expand(count, *home.space.shape).clone(),
@@ -426,23 +351,6 @@ def _empty_record(home: _Home, given: Tensor | None, stop_at: float | Tensor | N
         confirmed=torch.zeros_like(lowest, dtype=torch.bool),
         passes_at_finish=torch.zeros(count, 3, dtype=torch.int64, device=center.device),
     )
-
-
-def _thresholds(stop_at: float | Tensor, like: Tensor) -> Tensor:
-    """One for each problem, as `like`, `(B,)`."""
-    count = len(like)
-    if not isinstance(stop_at, Tensor | Real) or math.isnan(torch.as_tensor(stop_at).sum().item()):
-        raise InputError(
-            f"stop_at must be a number, or a tensor with one for each of the {count} problems; "
-            f"it is {stop_at!r}"
-        )
-    thresholds = torch.as_tensor(stop_at, dtype=like.dtype, device=like.device)
-    if thresholds.ndim > 1 or thresholds.numel() not in (1, count):
-        raise InputError(
-            f"stop_at must be a number or one for each of the {count} problems; "
-            f"it has shape {tuple(thresholds.shape)}"
-        )
-    return thresholds.expand(count)
 
 
 def _evaluate_anew(home: _Home, x: Tensor, batch_size: int) -> Tensor:
