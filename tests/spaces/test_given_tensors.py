@@ -56,7 +56,7 @@ def test_points_lie_in_order_whatever_lay_elsewhere(given):
     for space in boxes_and_balls(given):
         streams = Streams(torch.arange(len(given)))
         for x in (space.center, space.sample(streams), space.project(space.center + 1)):
-            x.view(len(x), -1)
+            assert x.view(len(x), -1).shape == (len(given), given[0].numel())
 
 
 class Viewing(nn.Module):
