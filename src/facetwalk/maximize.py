@@ -243,9 +243,9 @@ class _Home:
         objective = self.objective
         if isinstance(outputs, Tensor) and outputs.is_floating_point():
             objective = objective.to(self.device, outputs.dtype)
-        seen = replace(self, objective=objective)
-        scores = check_scores(seen.task(which, which), outputs, objective, len(x))
-        return replace(seen, scores=scores.dtype)
+        task = replace(task, objective=objective.select(which))
+        scores = check_scores(task, outputs, objective, len(x))
+        return replace(self, objective=objective, scores=scores.dtype)
 
     @property
     def device(self) -> torch.device:
