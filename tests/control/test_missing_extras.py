@@ -25,7 +25,7 @@ except MissingExtraError as error:
     ("action", "extra"),
     [
         ("control.RefinedTD3", "control"),
-        ("control.attack_policy", "control"),
+        ("control.RefinedDDPG", "control"),
         ("control.environments.procgen('fruitbot', 1)", "procgen"),
     ],
 )

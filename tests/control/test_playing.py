@@ -4,13 +4,12 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, MultiBinary
-from policies import Pictures, image_ppo, linear, relu_ppo, shown
+from policies import relu_ppo
 from stable_baselines3.common.env_util import make_vec_env
 
 from facetwalk import InputError
-from facetwalk.control import attack_policy, play
-from facetwalk.solvers import Auto, Fgsm, Sign
+from facetwalk.control import play
+from facetwalk.solvers import Auto, Sign
 
 QUICK = Sign(steps=3)
 
@@ -71,62 +70,6 @@ def test_environments_whose_share_is_played_are_attacked_no_more():
     env = make_vec_env("CartPole-v1", 3)
     play(relu_ppo(), env, 1, attack=QUICK, seed=7, callback=turns.append)
     assert all(turn.environments.tolist() == [0] for turn in turns)
-
-
-def test_an_attacked_environment_shows_perturbed_bytes_and_reports():
-    env = make_vec_env(Pictures, 3, seed=0)
-    agent = image_ppo(env)
-    attacked = attack_policy(agent, agent.get_env(), eps=3 / 255, solver=QUICK)
-    shown = attacked.reset()
-    totals = []
-    for _ in range(20):
-        assert shown.dtype == np.uint8
-        actions, _ = agent.predict(shown, deterministic=True)
-        shown, _, over, infos = attacked.step(actions)
-        totals += [infos[i]["episode"]["r"] for i in np.flatnonzero(over)]
-    report = attacked.report()
-    np.testing.assert_allclose(report.returns, totals, atol=1e-4)
-    assert 0 <= report.flipped <= 1
-    assert report.lengths.max() <= 5
-
-
-def test_an_attacked_environment_is_what_playing_under_attack_is():
-    agent, eps = relu_ppo(), 0.3
-    env = attack_policy(agent, make_vec_env("CartPole-v1", 1), eps, solver=Sign(steps=3))
-    env.seed(7)
-    seen, over = env.reset(), [False]
-    while not over[0]:
-        seen, _, over, _ = env.step(agent.predict(seen, deterministic=True)[0])
-    played = play(agent, make_vec_env("CartPole-v1", 1), 1, attack=QUICK, eps=eps, seed=7)
-    assert env.report().returns.tolist() == played.returns.tolist()
-
-
-@pytest.mark.parametrize("space", [MultiBinary(4), Box(0, 9, (4,), np.int64)], ids=str)
-@pytest.mark.parametrize(("eps", "step"), [(0.05, 0), (0.99, 0), (1.5, 1), (2.0, 2)])
-def test_an_attacked_environment_shows_whole_numbers_within_eps(space, eps, step):
-    true = np.array([1, 0, 1, 1])
-    weight = np.array([[1.0, 2, -3, 0.5], [-1.0, 1, 1, 2]])
-    env = shown(space, true)
-    bias = np.array([0.0, (weight[0] - weight[1]) @ true - 0.1])  # the first is preferred by 0.1
-    attacked = attack_policy(linear(weight, bias), env, eps, solver=Fgsm())
-    seen = attacked.reset()
-    assert seen.dtype == space.dtype
-    np.testing.assert_array_equal(seen[0], true + step * np.sign(weight[1] - weight[0]))
-
-
-def test_an_attacked_environment_has_nothing_to_report_before_an_episode_is_over():
-    env = attack_policy(relu_ppo(), make_vec_env("CartPole-v1", 1), solver=QUICK)
-    with pytest.raises(InputError, match="no episode is over yet"):
-        env.report()
-    env.reset()
-    with pytest.raises(InputError, match="no episode is over yet"):
-        env.report()
-
-
-def test_environments_of_gymnasium_cannot_be_wrapped():
-    env = gymnasium.make_vec("CartPole-v1", 2)
-    with pytest.raises(InputError, match="env must be a VecEnv of Stable-Baselines3"):
-        attack_policy(relu_ppo(), env)
 
 
 def test_what_cannot_be_played_is_said_in_words():

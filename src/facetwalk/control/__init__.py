@@ -4,23 +4,22 @@ refine                    better actions than those of any trained agent (TD3, D
 RefinedTD3, RefinedDDPG   Stable-Baselines3's algorithms with refined exploitation
 perturbed                 observations at which a policy acts otherwise
 play                      episodes of a policy, attacked or not
-attack_policy             a vectorised environment whose observations are attacked
+attack_policy             an environment whose observations are attacked
 
-Importing this needs no extra; `RefinedTD3`, `RefinedDDPG` and `attack_policy` need `control`.
+Importing this needs no extra; `RefinedTD3` and `RefinedDDPG` need `control`.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from facetwalk.control.attacked_env import attack_policy
 from facetwalk.control.perturbing import Perturbed, perturbed
 from facetwalk.control.playing import Episodes, Turn, play
 from facetwalk.control.refining import Refined, refine
 
 if TYPE_CHECKING:
-    from facetwalk.control.attacked_env import AttackedVecEnv, attack_policy
     from facetwalk.control.refined_agents import RefinedDDPG, RefinedTD3
 
 __all__ = [
-    "AttackedVecEnv",
     "Episodes",
     "Perturbed",
     "Refined",
@@ -33,17 +32,10 @@ __all__ = [
     "refine",
 ]
 
-_WITH_EXTRA = {
-    "AttackedVecEnv": "attacked_env",
-    "attack_policy": "attacked_env",
-    "RefinedDDPG": "refined_agents",
-    "RefinedTD3": "refined_agents",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _WITH_EXTRA:
+    if name not in ("RefinedDDPG", "RefinedTD3"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from facetwalk.control import refined_agents
 
-    return getattr(import_module(f"{__name__}.{_WITH_EXTRA[name]}"), name)
+    return getattr(refined_agents, name)

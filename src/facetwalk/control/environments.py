@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -46,17 +46,15 @@ class _VecEnv:
 
 
 class _VectorEnv:
-    """Of gymnasium, whose versions before 1.1 name no mode and spend a step on beginning again."""
+    """Of gymnasium."""
 
     def __init__(self, env: Any) -> None:
-        named = (getattr(env, "metadata", None) or {}).get("autoreset_mode", "NextStep")
-        mode = getattr(named, "value", named)
-        if mode == "Disabled":
+        if _autoreset_mode(env) == "Disabled":
             raise InputError(
                 "the environments must begin again by themselves: make them with the "
                 "autoreset_mode NEXT_STEP or SAME_STEP"
             )
-        self.env, self.count, self.spends_a_step = env, env.num_envs, mode != "SameStep"
+        self.env, self.count, self.spends_a_step = env, env.num_envs, spends_a_step(env)
         self.beginning = np.zeros(self.count, dtype=bool)
 
     def begin(self, seed: int) -> np.ndarray:
@@ -89,6 +87,47 @@ class _Gym3:
         return observations["rgb"].transpose(0, 3, 1, 2).copy()
 
 
+def _autoreset_mode(env: Any) -> str:
+    """Of a `VectorEnv`; versions before 1.1 name none and spend a step on beginning again."""
+    named = (getattr(env, "metadata", None) or {}).get("autoreset_mode", "NextStep")
+    return getattr(named, "value", named)
+
+
+def spends_a_step(env: Any) -> bool:
+    """Whether a `VectorEnv` of gymnasium spends a step on beginning an episode again.
+
+    >>> import gymnasium
+    >>> spends_a_step(gymnasium.make_vec("CartPole-v1", num_envs=2))
+    True
+    """
+    return _autoreset_mode(env) == "NextStep"
+
+
+Kind = Literal["VecEnv", "VectorEnv", "Env", "gym3"]
+"""Of Stable-Baselines3, twice of gymnasium, and of gym3."""
+
+
+def kind_of(env: Any) -> Kind:
+    """Whose environment it is.
+
+    >>> import gymnasium
+    >>> kind_of(gymnasium.make("CartPole-v1"))
+    'Env'
+    """
+    if hasattr(env, "observe") and hasattr(env, "act"):
+        return "gym3"
+    if hasattr(env, "env_is_wrapped"):
+        return "VecEnv"
+    if hasattr(env, "num_envs"):
+        return "VectorEnv"
+    if all(hasattr(env, name) for name in ("reset", "step", "observation_space")):
+        return "Env"
+    raise InputError(
+        "env must be a VecEnv of Stable-Baselines3, an environment of gymnasium or one of gym3; "
+        f"it is a {type(env).__name__}"
+    )
+
+
 def as_stepped(env: Any) -> Stepped:
     """A `VecEnv` of Stable-Baselines3, a `VectorEnv` of gymnasium or an environment of gym3.
 
@@ -96,16 +135,13 @@ def as_stepped(env: Any) -> Stepped:
     >>> as_stepped(gymnasium.make_vec("CartPole-v1", num_envs=2)).begin(seed=0).shape
     (2, 4)
     """
-    if hasattr(env, "observe") and hasattr(env, "act"):
-        return _Gym3(env)
-    if hasattr(env, "env_is_wrapped"):
-        return _VecEnv(env)
-    if hasattr(env, "num_envs"):
-        return _VectorEnv(env)
-    raise InputError(
-        "env must hold several environments side by side: a VecEnv of Stable-Baselines3, a "
-        f"VectorEnv of gymnasium or an environment of gym3; it is a {type(env).__name__}"
-    )
+    kind = kind_of(env)
+    if kind == "Env":
+        raise InputError(
+            "env must hold several environments side by side: a VecEnv of Stable-Baselines3, a "
+            f"VectorEnv of gymnasium or an environment of gym3; it is a {type(env).__name__}"
+        )
+    return {"gym3": _Gym3, "VecEnv": _VecEnv, "VectorEnv": _VectorEnv}[kind](env)
 
 
 def procgen(name: str, count: int, levels: int = 200, seed: int = 0, first: int = 0) -> Any:
