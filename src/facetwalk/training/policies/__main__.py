@@ -19,6 +19,8 @@ def main(words: list[str]) -> None:
     parser.add_argument("--steps", type=int, default=25_000_000, help="of all games together")
     parser.add_argument("--envs", type=int, default=64, help="games side by side")
     parser.add_argument("--rollout", type=int, default=16_384, help="steps before an update")
+    parser.add_argument("--minibatches", type=int, default=8, help="updates in an epoch")
+    parser.add_argument("--epochs", type=int, default=3, help="how often each step is learned from")
     cooling = "share of the steps in which learning rate and entropy fall to zero at the end"
     parser.add_argument("--cooling", type=float, default=0.0, help=cooling)
     parser.add_argument("--seed", type=int, default=0)
@@ -37,6 +39,8 @@ def main(words: list[str]) -> None:
                 steps=asked.steps,
                 envs=asked.envs,
                 rollout=asked.rollout,
+                minibatches=asked.minibatches,
+                epochs=asked.epochs,
                 seed=asked.seed,
                 cooling=asked.cooling,
                 precision=asked.precision,
