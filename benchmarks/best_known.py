@@ -65,7 +65,7 @@ class BestKnown:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default="ABC")
-    parser.add_argument("--first", type=int, default=1000, help="none from here on was tuned on")
+    parser.add_argument("--first", type=int, default=1000, help="1000 to 1255 were not tuned on")
     parser.add_argument("--networks", type=int, default=64)
     parser.add_argument("--budgets", nargs="+", type=int, default=[3000, 30000])
     parser.add_argument("--seeds", type=int, default=3)

@@ -1,7 +1,8 @@
 """Bars 1 and 2: the share of images that each attack gets misclassified, at equal gradients.
 
-Every attack moves in the same set and is judged alike: by a misclassified point anywhere on its
-way, seen again in a last evaluation. Images that are solved cost no more evaluations.
+Every attack moves in the same set. Solvers of ours are judged by a misclassified point anywhere on
+their way, attacks of other libraries by what they return from each restart; both are seen again in
+a last evaluation. Images that are solved cost no more evaluations.
 """
 
 from __future__ import annotations

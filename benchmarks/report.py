@@ -38,7 +38,7 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def save(name: str, title: str, table: str, data: Any, device: str, folder: Path) -> None:
     """Print the table, and write it and the data behind it to `folder`."""
-    command = " ".join(["python", *sys.argv])
+    command = shlex.join(["python", *sys.argv])
     text = f"# {title}\n\nMade by `{command}` on {machine(device)}.\n\n{table}\n"
     print(text, flush=True)
     payload = {"command": command, "machine": machine(device), "results": data}

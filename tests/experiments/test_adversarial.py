@@ -96,6 +96,17 @@ def test_records_of_other_weights_are_refused(finished, tmp_path):
         reproduce(ADVERSARIAL, plan(QUICK), out)
 
 
+@pytest.mark.parametrize("line", ['{"a": 1}', "[1]"])
+def test_lines_that_no_run_wrote_are_refused(finished, tmp_path, line):
+    shutil.copytree(finished, tmp_path / "run")
+    records = tmp_path / "run" / "records.jsonl"
+    count = len(lines(finished))
+    with records.open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=f"line {count + 1} of .* is no record"):
+        describe(ADVERSARIAL, tmp_path / "run")
+
+
 def test_table_and_figure_can_be_made_of_records_alone(finished, tmp_path):
     for name in ("run.json", "records.jsonl", "left_out.json"):
         shutil.copy(finished / name, tmp_path)

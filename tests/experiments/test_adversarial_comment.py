@@ -90,6 +90,11 @@ def test_ratios_are_under_three_or_not():
     ]
 
 
+def test_ratios_of_a_network_that_the_paper_does_not_have_stand_alone():
+    (said,) = comment([cost(1, 1.5, 2.5, data="imagenet", model="squeezenet1_1")])
+    assert said.endswith("costs 1.50 and 2.50 steps of PGD, under 3.")
+
+
 def test_a_cost_that_was_not_measured_says_why():
     record = cost(64, 0, 0, left_out="a step of PGD takes 3 s here")
     del record["ratios"]

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from synthetic_records import attack, cost
 
 from facetwalk.experiments.adversarial.attacks import ORDER
@@ -42,6 +44,13 @@ def test_costs_stand_beside_the_papers():
     ]
 
 
+def test_a_network_that_the_paper_does_not_have_stands_beside_none_of_its_numbers():
+    found = [cost(1, 1.5, 2.5, data="imagenet", model=name) for name in ("squeezenet1_1", "wide")]
+    own, like_theirs = tables(found)[0].rows
+    assert [own[4], own[6]] == ["", ""]
+    assert [like_theirs[4], like_theirs[6]] == ["6.3", "351,232"]
+
+
 def many_records() -> list[dict]:
     return [
         attack(name, success, model=model, robust=robust, targeted=targeted)
@@ -75,6 +84,14 @@ def test_nothing_hangs_over_the_edge():
         assert min(box.x0, box.y0) >= 0
         assert box.x1 <= width
         assert box.y1 <= height
+
+
+def test_numbers_above_bars_do_not_overlap():
+    figure = draw([attack(name, 1.0, model=model) for model in "abcd" for name in ORDER])
+    figure.draw_without_rendering()
+    boxes = sorted((t.get_window_extent() for t in figure.axes[0].texts), key=lambda box: box.x0)
+    assert len(boxes) == 4 * len(ORDER)
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_before_the_first_attack_has_finished_there_is_nothing_to_draw():

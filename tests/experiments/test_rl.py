@@ -83,6 +83,9 @@ def test_differences_are_held_against_the_spread_of_the_seeds():
 def test_what_cannot_be_run_is_said_on_one_line(tmp_path):
     for command, words in (
         (["rl", "--algo", "ppo"], "error: there is no algorithm 'ppo': choose td3, ddpg"),
+        (["rl", "--env", "Walk-v5"], "error: there is no environment 'Walk-v5' (NameNotFound: "),
+        (["rl", "--env", "Ant-v3"], "error: there is no environment 'Ant-v3' (ImportError: "),
+        (["rl", "--env", "CartPole-v1"], "error: CartPole-v1 has no actions that are vectors"),
         (["policies", "--attack", "CW"], "error: there is no attack 'CW': choose of none, FGSM, "),
     ):
         answer = CliRunner().invoke(app, ["reproduce", *command, "--out", str(tmp_path)])

@@ -66,7 +66,7 @@ def reproduce(
     ...     reproduce(blank, plan, Path(folder)).records
     [{'part': 1, 'made_from': 'a', 'value': 2.0}]
     """
-    folder = RunFolder(out, {"experiment": experiment.name, **plan.settings}, _RECORDS, dict)
+    folder = RunFolder(out, {"experiment": experiment.name, **plan.settings}, _RECORDS, _record)
     left = [cell for cell in plan.cells if not _is_done(cell, folder)]
     if command is not None:
         remember_command(out, command)
@@ -87,7 +87,7 @@ def describe(experiment: Experiment, out: Path) -> Outcome:
     settings = _read(out / "run.json")
     if not isinstance(settings, dict) or settings.get("experiment") != experiment.name:
         raise InputError(f"{out} holds no records of the experiment {experiment.name}")
-    records = RunFolder(out, settings, _RECORDS, dict).lines
+    records = RunFolder(out, settings, _RECORDS, _record).lines
     left_out = _read(out / _LEFT_OUT) if (out / _LEFT_OUT).exists() else []
     tables, comment = experiment.tables(records), experiment.comment(records)
     commands = commands_of(out)
@@ -117,6 +117,14 @@ def _latex(experiment: Experiment, tables: Sequence[Table], commands: Sequence[s
     head.append(r"Needs \usepackage{booktabs, graphicx}")
     parts = ["\n".join(f"% {line}" for line in head), *map(latex, tables)]
     return "\n\n".join(parts) + "\n"
+
+
+def _record(line: Any) -> dict[str, Any]:
+    """A line of `records.jsonl` that a run of ours wrote."""
+    record = dict(line)
+    if "made_from" not in record:
+        raise InputError("it does not say what it was made from")
+    return record
 
 
 def _is_done(cell: Cell, folder: RunFolder[dict[str, Any]]) -> bool:

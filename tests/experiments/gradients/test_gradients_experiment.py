@@ -80,6 +80,14 @@ def test_steps_at_which_all_stood_still_are_left_out(finished):
     assert not GRADIENTS.draw([]).axes
 
 
+def test_curves_differ_by_more_than_their_colour(finished):
+    outcome, _ = finished
+    records = [{**outcome.records[0], "model": name} for name in "abc"]
+    ratios, flips = (GRADIENTS.draw(records).axes[number].lines[:3] for number in (0, 3))
+    assert [line.get_linestyle() for line in ratios] == ["-", "--", "-"]
+    assert [line.get_linestyle() for line in flips] == ["-", "--", "-"]
+
+
 def test_classifiers_that_are_there_are_found(tmp_path):
     images, labels = random_bytes(6, 28, 28), random_bytes(6, high=10)
     write_mnist(tmp_path, "t10k", idx(images), idx(labels), zipped=False)

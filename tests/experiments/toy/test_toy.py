@@ -47,6 +47,7 @@ def test_the_figure_shows_both_walks(finished):
     outcome, _ = finished
     records = [json.loads(json.dumps(record)) for record in outcome.records]
     left, middle, right = TOY.draw(records).axes
+    assert left.get_ylabel() == "value"
     by_name = {(record["method"], record.get("step")): record for record in records}
     for axes, key in ((left, ("GD", "0.02")), (middle, ("ADR-GD (softened)", "0.02"))):
         assert any(list(drawn.get_xdata()) == by_name[key]["x"] for drawn in axes.lines)

@@ -93,7 +93,7 @@ def _on_costs(found: Sequence[Record]) -> Iterator[str]:
         highest = max(record["ratios"].values())
         side = "under" if highest < _LOW_RATIO else "not under"
         figures = " and ".join(f"{ratio:.2f}" for ratio in record["ratios"].values())
-        theirs = paper.COSTS.get(record["data"])
+        theirs = paper.cost_of(record["data"], record["model"])
         beside = f" (the paper: {theirs.ratio:.1f})" if theirs else ""
         yield (
             f"{record['model']}, batch {record['batch']}: a step of ADR-GD costs {figures} steps "

@@ -89,9 +89,8 @@ def _panel(axes: Axes, shown: Sequence[Summary], models: Sequence[str], measure:
         x = models.index(each.model) + left + _BAR * names.index(each.attack)
         height = scale * getattr(each, measure)
         bars = axes.bar(x, height, 0.92 * _BAR, color=_COLORS[each.attack], zorder=2)
-        upright = 0 if measure == "success" else 90  # numbers with a point are wider than a bar
         number = _number(height, measure)
-        axes.bar_label(bars, fmt=number, fontsize=6.5, padding=2, rotation=upright)
+        axes.bar_label(bars, fmt=number, fontsize=6.5, padding=2, rotation=90)  # else too wide
         quoted = paper.SUCCESS.get((each.model, each.attack))
         if measure == "success" and not each.targeted and quoted is not None:
             axes.plot(x, 100 * quoted, "D", color=_QUOTED, markersize=4, zorder=3)
@@ -101,7 +100,7 @@ def _panel(axes: Axes, shown: Sequence[Summary], models: Sequence[str], measure:
     axes.grid(axis="y", color="white", zorder=0)
     axes.margins(y=0.14 if measure == "success" else 0.2)
     if measure == "success":
-        axes.set_ylim(0, 112)
+        axes.set_ylim(0, 115)
         axes.set_yticks(range(0, 101, 25))
     for side in axes.spines.values():
         side.set_visible(False)

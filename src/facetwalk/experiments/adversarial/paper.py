@@ -39,8 +39,22 @@ class Cost:
         return self.adr_gd / self.pgd
 
 
+_NOT_THE_PAPERS = ("squeezenet1_1",)
+"""Networks on a data set of the paper that it does not have."""
+
 COSTS = {
     "mnist": Cost(6.22e-4, 1.08e-2, 784, 9_180),
     "cifar10": Cost(1.07e-3, 1.36e-2, 3_072, 23_552),
     "imagenet": Cost(6.58e-3, 4.17e-2, 150_528, 351_232),
 }
+"""By data set; for ImageNet that of Wide ResNet-50-2."""
+
+
+def cost_of(data: str, network: str) -> Cost | None:
+    """What the paper says of a network like this one.
+
+    >>> cost_of("imagenet", "wide_resnet50_2") is COSTS["imagenet"]
+    True
+    >>> cost_of("imagenet", "squeezenet1_1")
+    """
+    return None if network in _NOT_THE_PAPERS else COSTS.get(data)

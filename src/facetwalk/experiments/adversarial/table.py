@@ -97,7 +97,7 @@ def _steps(found: Sequence[Record]) -> Table:
 
 
 def _step(record: Record) -> list[str]:
-    theirs = paper.COSTS.get(record["data"])
+    theirs = paper.cost_of(record["data"], record["model"])
     ratios = record.get("ratios", {})
     return [
         record["model"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from facetwalk.experiments.drawing import blank_figure
 from facetwalk.experiments.experiment import Record
@@ -25,6 +25,8 @@ _COLORS = (
     "#bf8700",
     "#cf222e",
 )
+_DASHES = ("-", "--")
+"""In turn, so that curves differ by more than their colour."""
 _LOW, _MEDIAN, _HIGH = (QUANTILES.index(share) for share in (0.25, 0.5, 0.75))
 _BARS = {
     "leave their polytope": ("left", "#8b96a5"),
@@ -46,9 +48,9 @@ def draw(records: Sequence[Record]) -> Figure:
         ratio, flips, shares = grid[0, column], grid[1, column], grid[column, 2]
         shown = [record for record in records if record["method"] == method]
         for record in shown:
-            color = _COLORS[models.index(record["model"]) % len(_COLORS)]
-            _ratios(ratio, record, color)
-            flips.plot(*_known(record["flips_by_step"]), color=color, lw=1.4)
+            style = _style(models.index(record["model"]))
+            _ratios(ratio, record, style)
+            flips.plot(*_known(record["flips_by_step"]), lw=1.4, **style)
         ratio.axhline(1, color=_INK, lw=0.9, ls=":")
         for axes in (ratio, flips):
             _logarithmic(axes)
@@ -85,13 +87,18 @@ def _known(values: Sequence[float | None]) -> tuple[list[int], list[float]]:
     return [t for t, _ in found], [value for _, value in found]
 
 
-def _ratios(axes: Axes, record: Record, color: str) -> None:
+def _style(number: int) -> dict[str, Any]:
+    """Of the curves of a model."""
+    return {"color": _COLORS[number % len(_COLORS)], "ls": _DASHES[number % len(_DASHES)]}
+
+
+def _ratios(axes: Axes, record: Record, style: dict[str, Any]) -> None:
     """The median of each block of steps, at its middle, and a band between the quartiles."""
     rows, block = record["ratio_by_block"], record["block"]
     low, median, high = (_known([row[k] for row in rows]) for k in (_LOW, _MEDIAN, _HIGH))
     middles = [block * (number - 0.5) + 0.5 for number in median[0]]
-    axes.plot(middles, median[1], color=color, lw=1.4)
-    axes.fill_between(middles, low[1], high[1], color=color, alpha=0.12, lw=0)
+    axes.plot(middles, median[1], lw=1.4, **style)
+    axes.fill_between(middles, low[1], high[1], color=style["color"], alpha=0.12, lw=0)
 
 
 def _shares(axes: Axes, shown: Sequence[Record], models: Sequence[str]) -> None:
@@ -119,8 +126,7 @@ def _legend(figure: Figure, models: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=_COLORS[number % len(_COLORS)], lw=2, label=model)
-        for number, model in enumerate(models)
+        Line2D([], [], lw=2, label=model, **_style(number)) for number, model in enumerate(models)
     ]
     place = {"loc": "outside upper center", "ncols": len(handles)}
     figure.legend(handles=handles, fontsize=9, frameon=False, **place)

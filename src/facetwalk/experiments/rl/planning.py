@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from facetwalk.experiments.experiment import Cell, Plan
-from facetwalk.experiments.rl.training import PAPER, VARIANTS, Run, train
+from facetwalk.experiments.rl.training import PAPER, VARIANTS, Run, check_env, train
 from facetwalk.types import InputError
 
 ALGORITHMS = ("td3", "ddpg")
@@ -60,6 +60,8 @@ def plan(request: Request, out: Path) -> Plan:
 
     Those of one seed come before those of the next, and of these the slowest first.
     """
+    for env in dict.fromkeys(run.env for run in request.runs()):
+        check_env(env)
     runs = sorted(request.runs(), key=lambda run: (run.seed, run.variant != PAPER))
     cells = [
         Cell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 import torch
 
 from facetwalk.control.refining import TENTH
+from facetwalk.messages import reason
 from facetwalk.run_folder import RunFolder
-from facetwalk.types import MissingExtraError
+from facetwalk.types import InputError, MissingExtraError
 
 PLAIN, PAPER, OURS = "plain", "ADR-GD", "ours"
 VARIANTS = (PLAIN, PAPER, OURS)
@@ -46,6 +48,22 @@ class Run:
     @property
     def name(self) -> str:
         return f"{self.env}_{self.algo}_{self.variant}_{self.seed}"
+
+
+def check_env(name: str) -> None:
+    """Refuse an environment that is not there, or whose actions are not vectors."""
+    try:
+        from gymnasium import make, spaces
+    except ImportError as error:
+        raise MissingExtraError("training agents", "control") from error
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            env = make(name)
+    except Exception as error:
+        raise InputError(f"there is no environment {name!r} ({reason(error)})") from error
+    env.close()
+    if not isinstance(env.action_space, spaces.Box):
+        raise InputError(f"{name} has no actions that are vectors: TD3 and DDPG need them")
 
 
 def train(run: Run, folder: Path) -> Mapping[str, Any]:

@@ -37,6 +37,7 @@ def draw(records: Sequence[Record]) -> Figure:
     if gd is not None:
         left.plot(gd["x"], gd["value"], "o", color=_GREEN, markersize=4, zorder=4)
     _extensions(middle, network)
+    left.set_ylabel("value", fontsize=9)
     if adr is not None:
         middle.plot(adr["x"], adr["value"], "o", color=_RED, markersize=2.6, zorder=4)
         _gates(right, adr, network)
