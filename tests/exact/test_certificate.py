@@ -39,6 +39,24 @@ def test_a_flat_top_holds():
     assert exact.local_certificate(flat, torch.zeros(2), 0.5).holds
 
 
+def test_a_point_holds_where_another_is_better_by_less_than_the_tolerance():
+    task, x = problem(), torch.full((5,), 0.3)
+    near = fw.Box(x - 0.05, x + 0.05)
+    best = exact.maximize(task.model, near, Output(0), gap=1e-6).value
+    better_by = best - task.model(x.double()[None]).item()
+    assert better_by > 0.01
+    for share, holds in ((0.8, True), (1.2, False)):
+        found = exact.local_certificate(task, x, 0.05, tolerance=better_by / share)
+        assert found.holds is holds
+        assert (found.better is None) is holds
+
+
+def test_a_result_is_certified_where_its_precision_is_coarser_than_the_ball():
+    task = fw.Problem(network(3, 4, 1), Output(0), fw.LinfBall(torch.full((1, 3), 100.0), 1e-4))
+    result = fw.maximize(task, evaluations=200)
+    assert exact.local_certificate(task, result.x[0], 0.1, tolerance=1e-3).holds
+
+
 @pytest.mark.parametrize(
     ("x", "radius", "match"),
     [

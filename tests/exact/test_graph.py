@@ -6,10 +6,12 @@ from small_networks import network, residual
 from torch import nn
 
 import facetwalk as fw
+from facetwalk.exact import maximize
 from facetwalk.exact.backward_bounds import backward_bounds
 from facetwalk.exact.dense import Dense
 from facetwalk.exact.forward_bounds import planes_above
 from facetwalk.exact.graph import Graph
+from facetwalk.objectives import Output
 from facetwalk.zoo import ResNet20
 
 
@@ -126,6 +128,57 @@ def test_onnx_networks_are_extracted(tmp_path):
     x = torch.randn(3, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     expected = (weight.double() @ x).clamp(min=0).mean(0)
     assert torch.allclose(dense(x)[0], expected)
+
+
+class Unseen(nn.Module):
+    """A network whose `part` autograd does not see as it is."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x):
+        return torch.relu(x - 0.5).sum(1, keepdim=True) + self.part(x)
+
+
+def without_gradients(x):
+    with torch.no_grad():
+        return torch.relu(x).sum(1, keepdim=True)
+
+
+PARTS = {
+    "without gradients": without_gradients,
+    "detached": lambda x: torch.relu(x + 3).sum(1, keepdim=True).detach(),
+    "off at random points": lambda x: torch.relu(x - 2).sum(1, keepdim=True).detach(),
+    "another scale": lambda x: 5 * x[:, :1] if x.max() > 2.0 else x[:, :1],
+    "other rows": lambda x: x[:, :1] - x[:, :1].mean(0),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_autograd_does_not_see_is_refused(part):
+    """Also where linear bounds would settle the threshold, and no program is built."""
+    space = fw.Box(1.0, 3.0, shape=(4,))
+    with pytest.raises(fw.ModelError, match="between its ReLUs the network is not affine"):
+        maximize(Unseen(PARTS[part]).eval(), space, Output(0), threshold=1000.0)
+
+
+def added_in_place(x):
+    hidden = torch.relu(x)
+    hidden += x
+    return hidden
+
+
+def weights_from_data(x):
+    return nn.functional.conv1d(x[:, None], x[:1, None, :2]).flatten(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), [(added_in_place, "CopySlices"), (weights_from_data, "Convolution")]
+)
+def test_what_is_not_known_before_or_after_a_hinge_is_named(function, name):
+    with pytest.raises(fw.ModelError, match=f"the network uses {name} where nothing is proven"):
+        Graph.of(Unknown(function).eval(), (4,))
 
 
 class Unknown(nn.Module):

@@ -1,6 +1,7 @@
 """Networks of all makes beside the plain ones that they are, and what does not fit, in words."""
 
 import copy
+import sys
 import threading
 import warnings
 
@@ -27,6 +28,15 @@ def highest(net, objective=None, space=THREE, **options):
 
 def without_relus(*sizes):
     return nn.Sequential(*(part for part in network(*sizes) if isinstance(part, nn.Linear))).eval()
+
+
+def affine_layers(first, second):
+    """`w * x + b` for two pairs of numbers, with a ReLU between them."""
+    net = nn.Sequential(nn.Linear(1, 1), nn.ReLU(), nn.Linear(1, 1)).double().eval()
+    for layer, (weight, bias) in zip((net[0], net[2]), (first, second), strict=True):
+        layer.weight.data.fill_(weight)
+        layer.bias.data.fill_(bias)
+    return net
 
 
 @pytest.fixture
@@ -231,7 +241,7 @@ class Pair(nn.Module):
 @pytest.mark.parametrize(
     ("net", "space", "error", "match"),
     [
-        (network(3, 5, 4), fw.Box(-1, 1, shape=(4,)), fw.ModelError, r"shape \(2, 4\) and type"),
+        (network(3, 5, 4), fw.Box(-1, 1, shape=(4,)), fw.ModelError, r"shape \(1, 4\) and type"),
         (network(3, 5, 1), THREE, fw.InputError, "logits .* with two classes or more"),
         (Pair().eval(), THREE, fw.ModelError, "must return a tensor with a row for each input"),
         (lambda x: x, THREE, fw.InputError, "must be a torch.nn.Module; it is a function"),
@@ -248,10 +258,60 @@ def test_networks_that_do_not_fit_are_refused(net, space, error, match):
         highest(net, Margin(torch.tensor([0])), space)
 
 
-def test_weights_that_are_no_numbers_are_refused(net):
-    net[0].weight.data.fill_(torch.nan)
-    with pytest.raises(fw.ModelError, match="the objective is NaN"):
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_weights_that_are_no_numbers_are_refused(net, number):
+    net[0].weight.data[0] = number
+    with pytest.raises(fw.ModelError, match="weights that are infinite or no numbers"):
         highest(net)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_numbers_that_overflow_are_refused(engine):
+    net = affine_layers((1e200, -1e200), (1e200, 0.0))  # 0 up to 1, and 1e400 at 2
+    for low in (-2, 1.5):
+        with pytest.raises(fw.ModelError, match="the network's numbers overflow somewhere"):
+            highest(net, space=fw.Box(low, 2, shape=(1,)), engine=engine)
+
+
+def test_a_specification_must_be_finite(net):
+    unsafe = Linear(torch.ones(1, 2, 4), torch.tensor([[0.0, torch.inf]]))
+    with pytest.raises(fw.InputError, match="a specification must have finite weights and offsets"):
+        highest(net, unsafe)
+
+
+def test_a_network_that_fails_on_one_input_is_refused():
+    together = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, track_running_stats=False)).eval()
+    said = r"fails on an input of shape \(1, 3\) .* Expected more"
+    with pytest.raises(fw.ModelError, match=said):
+        highest(together)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_linear_bounds_settle_needs_no_program(monkeypatch, net, engine):
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    proof = highest(net, engine=engine, threshold=1e6)
+    assert proof.bound <= 1e6
+    assert proof.nodes == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("far", [1e7, 1e30])
+def test_far_guards_cost_values_no_digits_and_bounds_no_truth(engine, far):
+    class Guarded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = network(3, 6, 1, seed=1)
+
+        def forward(self, x):
+            y = self.net(x)
+            return torch.maximum(y, torch.full_like(y, -far))
+
+    guarded = Guarded().eval()
+    right = brute_force(guarded.net, -1, 1, torch.eye(1)[0].double().numpy())
+    proof = highest(guarded, engine=engine)
+    assert proof.value == guarded.net(proof.x[None]).item()
+    assert proof.value - 1e-6 <= right <= proof.bound
+    assert proof.proven is (far == 1e7)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from facetwalk.exact.graph import Graph
 from facetwalk.exact.relaxed import Relaxed
@@ -56,7 +57,9 @@ def backward_bounds(graph: Graph, low: Tensor, high: Tensor) -> Bounds:
 
 def _both_ends(work: Relaxed, position: int, width: int) -> tuple[Tensor, Tensor]:
     """Upper bounds of a site, or of the output at -1, and of minus it: `(width,)` each."""
-    eye = torch.eye(width, dtype=torch.float64, device=work.graph.device)
-    pulled = [work.graph.pull_back(position, rows) for rows in eye.split(_ROWS)]
-    high = torch.cat([work.above(rows).bound for rows in pulled])
-    return high, torch.cat([work.above(-rows).bound for rows in pulled])
+    highs, minus_lows = [], []
+    for some in torch.arange(width, device=work.graph.device).split(_ROWS):
+        pulled = work.graph.pull_back(position, one_hot(some, width).double())
+        highs.append(work.above(pulled).bound)
+        minus_lows.append(work.above(-pulled).bound)
+    return torch.cat(highs), torch.cat(minus_lows)

@@ -18,18 +18,22 @@ _BYTES_A_NUMBER = 512
 their varying sizes leave unused."""
 _OPEN_NUMBERS = 2**27
 """Entries that open boxes may have, a gigabyte in float64."""
-_ROUNDING = 1e-11
-"""Slack for rounding, as a share of the sum of the absolute values of all that an output adds up:
-a hundred thousand times the unit of float64, far more than the terms of a bound can lose."""
+_LEAST_SHARE = 1e-3
+"""What an uncut side counts at least, as a share of the one that counts most."""
 
 
 def search_boxes(dense: Dense, low: Tensor, high: Tensor, search: Search) -> None:
     """Lower the bound of `search` over the box from `low` to `high`, each `(inputs,)`.
 
     Each goal has boxes of its own. A box whose bound is below what is aimed for is dropped; any
-    other is cut down to where the plane above its goal is not, and halved.
+    other is cut down to where the plane above its goal is not, and halved. Where the slack for
+    rounding alone keeps bounds above the aim, they end up to two slacks above the value.
     """
-    slack = _ROUNDING * dense.largest_terms(torch.maximum(low.abs(), high.abs())).max().item()
+    slack = dense.slack(low, high).max().item()
+
+    def aim() -> float:
+        return max(search.aim, search.value + 2 * slack)
+
     widest = max(len(layer.bias) for layer in dense.layers)
     size = max(16, _numbers_at_once(low.device) // (widest * dense.inputs))
     waiting = OpenBoxes(_OPEN_NUMBERS // (2 * dense.inputs + 2))
@@ -44,15 +48,15 @@ def search_boxes(dense: Dense, low: Tensor, high: Tensor, search: Search) -> Non
         nodes += len(boxes.bound)
         planes = planes_above(dense, boxes.low, boxes.high, boxes.goal)
         bound = torch.minimum(planes.bound + slack, boxes.bound)
-        alive = bound > search.aim
+        alive = bound > aim()
         settled = max(settled, _largest(bound[~alive]))
         if bool(alive.any()):
             columns = alive.nonzero().squeeze(1)
             kept = boxes._replace(bound=bound).take(columns)
             planes = Planes(*(part[..., columns] for part in planes))
             search.offer(torch.where(planes.slope > 0, kept.high, kept.low).T)
-            settled = max(settled, search.aim)
-            waiting.put(_halves(_cut(kept, planes, search.aim - slack), planes))
+            settled = max(settled, aim())
+            waiting.put(_halves(_cut(kept, planes, aim() - slack), planes, high - low))
         search.note(max(settled, waiting.bound()), nodes)
 
 
@@ -75,9 +79,17 @@ def _cut(boxes: Boxes, planes: Planes, aim: float) -> Boxes:
     return boxes._replace(low=low, high=high)
 
 
-def _halves(boxes: Boxes, planes: Planes) -> Boxes:
-    """Both halves of each box, cut across the input that the bound owes most to."""
-    score = (boxes.high - boxes.low) * (planes.looseness + planes.slope.abs())
+def _halves(boxes: Boxes, planes: Planes, sides: Tensor) -> Boxes:
+    """Both halves of each box, cut across the input that the bound owes most to.
+
+    What it owes shows in the plane and in the neurons that see the inputs. Deeper ones may owe
+    something to any input, so every side counts for a little as long as little of its first length,
+    `sides`, `(inputs,)`, was cut off.
+    """
+    side = boxes.high - boxes.low
+    score = side * (planes.looseness + planes.slope.abs())
+    tiny = torch.finfo(score.dtype).tiny
+    score = score + (_LEAST_SHARE * score.amax(0) + tiny) * side / sides.clamp(min=tiny)[:, None]
     across = score.argmax(0, keepdim=True)
     middle = ((boxes.low + boxes.high) / 2).gather(0, across)
     return Boxes(

@@ -8,12 +8,15 @@ import torch
 from torch import Tensor
 
 from facetwalk.exact.arguments import positive
-from facetwalk.exact.first_look import graph_of
+from facetwalk.exact.first_look import first_look
 from facetwalk.exact.proof import Proof
 from facetwalk.exact.proving import maximize
 from facetwalk.problem import Problem
 from facetwalk.spaces import Box, LinfBall
 from facetwalk.types import InputError
+
+_CLOSE = 0.01
+"""The gap of the proof, as a share of the tolerance: nearer to it than that nothing is decided."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class Certificate:
     holds: bool
     """Whether no point within the radius is better by more than the tolerance."""
     better: Tensor | None
-    """A point that is, `(*shape)`; None where the point holds, or where time was up."""
+    """A point that is, `(*shape)`; None where the point holds, or where it was not found out: time
+    was up, or the best is better by the tolerance almost exactly."""
     proof: Proof
     """Value and bound within the radius."""
 
@@ -65,10 +69,11 @@ def local_certificate(
         raise InputError(
             f"x has shape {tuple(x.shape)}, and the points of the space have {space.shape}"
         )
-    exact, point = space.to(x.device, torch.float64), x.detach().double()[None]
-    if not bool(exact.contains(point).all()):
+    point = (x if x.is_floating_point() else x.double()).detach()[None]
+    if not bool(space.to(point.device, point.dtype).contains(point).all()):
         raise InputError("x lies outside the space: project it with space.project")
-    point = exact.project(point)
+    exact = space.to(point.device, torch.float64)
+    point = exact.project(point.double())
     near = Box(exact.project(point - radius), exact.project(point + radius), shape=space.shape)
     threshold = _value(problem, point) + tolerance
     proof = maximize(
@@ -76,7 +81,7 @@ def local_certificate(
         near,
         problem.objective,
         time_limit=time_limit,
-        gap=tolerance / 2,
+        gap=_CLOSE * tolerance,
         threshold=threshold,
         seed=seed,
     )
@@ -85,5 +90,5 @@ def local_certificate(
 
 
 def _value(problem: Problem, point: Tensor) -> float:
-    graph = graph_of(problem.model, problem.space, problem.objective)
-    return graph(point.to(graph.device)).max().item()
+    goals, graph = first_look(problem.model, problem.space, problem.objective)
+    return goals.best(point.to(graph.device)).item()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from facetwalk.exact.graph import Graph
+from facetwalk.exact.rounding import ROUNDING
 from facetwalk.types import ModelError
 
 _TOLERANCE = 1e-9
@@ -59,10 +60,11 @@ class Dense:
             hidden.append(z.clamp(min=0))
         return z.expand(-1, x.shape[1])
 
-    def largest_terms(self, size: Tensor) -> Tensor:
-        """Sums of the absolute values of all that each output adds up, `(outputs,)`, where no
-        entry of the input is larger than `size`, `(inputs,)`.
+    def slack(self, low: Tensor, high: Tensor) -> Tensor:
+        """What rounding may cost each output, `(outputs,)`, between `low` and `high`, `(inputs,)`:
+        a share of the sum of the absolute values of all that it adds up.
         """
+        size = torch.maximum(low.abs(), high.abs())
         sizes: list[Tensor] = []
         total = size[:, None]
         for layer in self.layers:
@@ -71,7 +73,7 @@ class Dense:
             if layer.input is not None:
                 total = total + layer.input.abs() @ size[:, None]
             sizes.append(total)
-        return total.squeeze(1)
+        return ROUNDING * total.squeeze(1)
 
 
 def _layer(graph: Graph, position: int, width: int) -> Layer:

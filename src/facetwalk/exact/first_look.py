@@ -17,15 +17,16 @@ from facetwalk.solvers import Task
 from facetwalk.spaces import Space
 from facetwalk.streams import Streams
 from facetwalk.trial import check_scores, first_outputs
-from facetwalk.types import InputError
+from facetwalk.types import InputError, ModelError
 
 
-def graph_of(network: nn.Module, space: Space, objective: Any) -> Graph:
-    """The graph of a problem's goals; what does not fit is said in words.
+def first_look(network: nn.Module, space: Space, objective: Any) -> tuple[Goals, Graph]:
+    """A problem's goals and their graph; what does not fit is said in words.
 
     >>> from facetwalk.objectives import Margin
     >>> from facetwalk.spaces import Box
-    >>> graph_of(nn.Linear(3, 4).eval(), Box(-1, 1, shape=(3,)), Margin(torch.tensor([1]))).outputs
+    >>> space, margin = Box(-1, 1, shape=(3,)), Margin(torch.tensor([1]))
+    >>> first_look(nn.Linear(3, 4).eval(), space, margin)[1].outputs
     3
     """
     problem = Problem(network, as_objective(objective), space)
@@ -36,6 +37,8 @@ def graph_of(network: nn.Module, space: Space, objective: Any) -> Graph:
             f"a proof is about one problem, and the network describes {count_of(twin)}: "
             "pick one with network.select"
         )
+    if not all(bool(weight.isfinite().all()) for weight in twin.parameters()):
+        raise ModelError("the network has weights that are infinite or no numbers")
     two = torch.arange(2, device=device)
     task = Task(
         model=twin,
@@ -45,5 +48,8 @@ def graph_of(network: nn.Module, space: Space, objective: Any) -> Graph:
     )
     x = task.space.sample(task.random)
     with torch.no_grad():
+        first_outputs(task, x[:1])
         check_scores(task, first_outputs(task, x), task.objective, len(x))
-    return Graph.of_copy(goals, space.shape)
+        graph = Graph.of_copy(goals, space.shape)
+        graph.check_at(x, goals.plain(x.clone()))
+    return goals, graph

@@ -35,7 +35,16 @@ class Goals(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         with MaximaAsReLUs():
-            return self.score(self.network(x))
+            return self.plain(x)
+
+    def plain(self, x: Tensor) -> Tensor:
+        """The same with maxima as they are, which lose no digits where one side is a far guard."""
+        return self.score(self.network(x))
+
+    def best(self, x: Tensor) -> Tensor:
+        """The objective itself, `(B,)`."""
+        with torch.no_grad():
+            return self.plain(x.clone()).amax(1)
 
 
 def _score(objective: Any) -> Callable[[Tensor], Tensor]:
@@ -51,6 +60,8 @@ def _score(objective: Any) -> Callable[[Tensor], Tensor]:
     if isinstance(objective, TargetedMargin):
         return partial(_under_target, target=int(objective.labels))
     if isinstance(objective, Linear):
+        if not bool(objective.weights.isfinite().all() & objective.offsets.isfinite().all()):
+            raise InputError("a specification must have finite weights and offsets to be proven")
         return partial(_specification, weights=objective.weights[0], offsets=objective.offsets[0])
     raise InputError(
         f"the maximum of {type(objective).__name__} cannot be proven: use Output, Margin, "

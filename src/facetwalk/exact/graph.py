@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from facetwalk.exact.copying import device_of, in_float64
 from facetwalk.exact.linear_ops import check_affine
+from facetwalk.exact.rounding import check_finite
 from facetwalk.sites import Sites, discover
 from facetwalk.sites.interception import Interception
 from facetwalk.types import ModelError
@@ -18,7 +19,7 @@ Hinge = Callable[[int, Tensor], Tensor]
 """What a site gives, `(B, width)`, for its number and its pre-activation, `(B, width)`."""
 
 _TOLERANCE = 1e-9
-"""By how much rounding may bend an affine map, as a share of its largest value."""
+"""By how much rounding may change an affine map, as a share of the sum of all its terms."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Graph:
         return [site.neurons for site in self.sites]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The network itself: outputs `(B, outputs)` of inputs `(B, *shape)`."""
+        """The network: outputs `(B, outputs)` of inputs `(B, *shape)`."""
         with torch.no_grad():
             return self.sites.model(x.clone()).flatten(1)
 
@@ -110,7 +111,7 @@ class Graph:
         leaves = self._zeros(len(rows))
         with torch.enable_grad():
             target = self.maps(leaves[0], _constant(leaves[1:]), position)[-1]
-            if not target.requires_grad:
+            if target.grad_fn is None:  # also a view made without gradients, which requires them
                 gradients = (None,) * len(leaves)
             else:
                 gradients = torch.autograd.grad(target, leaves, rows, allow_unused=True)
@@ -119,6 +120,14 @@ class Graph:
             of_input = torch.zeros_like(leaves[0])
         constant = (rows * target.detach()).sum(1)
         return Pullback(of_input.flatten(1), list(gradients[1:]), constant)
+
+    def check_at(self, points: Tensor, outputs: Tensor) -> None:
+        """Raise `ModelError` unless at `points`, `(B, *shape)`, the network is what the maps say.
+
+        `outputs`, `(B, outputs)`, is what it gives there by itself.
+        """
+        seen = self.maps(points, lambda _, z: z.clamp(min=0))[:-1]
+        self._compare(points, [z.clamp(min=0) for z in seen], [*seen, outputs])
 
     def _zeros(self, rows: int) -> list[Tensor]:
         shapes = [self.shape, *((width,) for width in self.widths)]
@@ -132,18 +141,29 @@ class Graph:
             leaves = self._zeros(3)
             check_affine(self.maps(leaves[0], _constant(leaves[1:])))
         random = torch.Generator().manual_seed(0)
-        a, b = (
-            [torch.randn(leaf.shape, generator=random).to(leaf) for leaf in leaves]
-            for _ in range(2)
-        )
-        middle = [(left + right) / 2 for left, right in zip(a, b, strict=True)]
+        x, *hidden = (torch.randn(leaf.shape, generator=random).to(leaf) for leaf in leaves)
         with torch.no_grad():
-            runs = [self.maps(point[0], _constant(point[1:])) for point in (a, middle, b)]
-        for left, between, right in zip(*runs, strict=True):
-            scale = torch.stack([left.abs().max(), right.abs().max()]).max()
-            if (between - (left + right) / 2).abs().max() > _TOLERANCE * scale:
+            self._compare(x, hidden, self.maps(x, _constant(hidden)))
+
+    def _compare(self, x: Tensor, hidden: list[Tensor], seen: list[Tensor]) -> None:
+        """Compare what sites and output are where the hinges give `hidden` with what was `seen`,
+        `(B, width)` each, by a random function of each in every row.
+        """
+        random = torch.Generator().manual_seed(0)
+        for position, z in zip((*range(len(hidden)), -1), seen, strict=True):
+            rows = torch.randn(z.shape, generator=random).to(z)
+            pulled = self.pull_back(position, rows)
+            terms = [pulled.constant[:, None], pulled.input * x.flatten(1), -rows * z]
+            pairs = zip(pulled.hidden, hidden, strict=True)
+            terms += [block * given for block, given in pairs if block is not None]
+            all_terms = torch.cat(terms, 1)
+            check_finite([all_terms])
+            limit = _TOLERANCE * all_terms.abs().sum(1)
+            if bool((all_terms.sum(1).abs() > limit).any()):
                 raise ModelError(
-                    "between its ReLUs the network is not affine, so nothing can be proven of it"
+                    "between its ReLUs the network is not affine (it may branch by its input, "
+                    "detach a part of it, or mix the rows of a batch), so nothing can be proven "
+                    "of it"
                 )
 
 
@@ -161,5 +181,5 @@ def _sites_of(twin: nn.Module, x: Tensor) -> Sites:
 
 
 def _constant(hidden: list[Tensor]) -> Hinge:
-    """Sites that give `hidden`, whatever they get."""
-    return lambda i, _: hidden[i]
+    """Sites that give copies of `hidden`, whatever they get: the network may change them."""
+    return lambda i, _: hidden[i].clone()

@@ -23,8 +23,11 @@ _LINEAR = {
 }
 """Affine in all their operands together; of batch norm this is so in eval mode."""
 
-_PRODUCTS = {"Mul", "Mm", "Bmm", "Mv", "Linear", "Convolution", "Addmm", "Baddbmm"}
-"""Affine while only one of the last two operands depends on the input."""
+_PRODUCTS = {
+    **dict.fromkeys(("Mul", "Mm", "Bmm", "Mv", "Addmm", "Baddbmm"), slice(-2, None)),
+    **dict.fromkeys(("Linear", "Convolution"), slice(2)),
+}
+"""Affine while only one of the two factors depends on the input; which operands those are."""
 
 
 def check_affine(outputs: Sequence[Tensor]) -> None:
@@ -54,5 +57,5 @@ def _is_affine(name: str, operands: list[Any]) -> bool:
     if name == "Div":
         return operands[-1] is None or len(operands) == 1
     if name in _PRODUCTS:
-        return sum(operand is not None for operand in operands[-2:]) < 2
+        return sum(operand is not None for operand in operands[_PRODUCTS[name]]) < 2
     return name in _LINEAR

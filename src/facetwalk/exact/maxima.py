@@ -1,7 +1,7 @@
 """Maxima and minima of two tensors, written with ReLUs.
 
 A search in float32 leaves large operands alone, which are guards or masks, because ReLUs would lose
-their digits. In float64 they do not, and a proof must know every hinge.
+their digits. In float64 they lose fewer, and a proof must know every hinge.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ from facetwalk.types import MissingExtraError, ModelError
 
 _SAFETY = 1e-6
 """HiGHS meets constraints up to tolerances of 1e-6 and less; its bound is raised by this share."""
+_SMALLEST = 1e-12
+"""Smaller coefficients count as zero: the least that HiGHS allows."""
 _TIGHTENING = 0.2
 """The share of the time that goes to tightening the bounds of neurons."""
 
@@ -50,7 +53,9 @@ class Program:
     """The network as a program in its inputs, and two variables for each unstable neuron.
 
     One is the neuron's output, the other, 0 or 1, says whether it is on. Stable neurons are
-    linear functions of these and need no variable.
+    linear functions of these and need no variable. Inputs are counted from the middle of the box in
+    halves of its sides, and outputs of neurons in the largest there may be: the tolerances of HiGHS
+    are numbers, and what is 1e-6 in the network's own units may be all of it.
     """
 
     def __init__(self, dense: Dense, low: Tensor, high: Tensor, bounds: Bounds) -> None:
@@ -65,6 +70,11 @@ class Program:
         self.neurons = sum(map(len, self.unstable))
         self.columns = self.inputs + 2 * self.neurons
         self.box = low.cpu().numpy(), high.cpu().numpy()
+        self.center = ((low + high) / 2).cpu().numpy()
+        self.radius = ((high - low) / 2).cpu().numpy()
+        pairs = list(zip(self.low, self.high, self.unstable, strict=True))
+        self.units = [above[which] for _, above, which in pairs]
+        self.ranges = [above[which] - below[which] for below, above, which in pairs]
         self._express()
 
     def _express(self) -> None:
@@ -77,7 +87,9 @@ class Program:
             row = np.zeros((len(layer.bias), self.inputs + self.neurons))
             constant = layer.bias[:, 0].cpu().numpy().copy()
             if layer.input is not None:
-                row[:, : self.inputs] += layer.input.cpu().numpy()
+                of_input = layer.input.cpu().numpy()
+                row[:, : self.inputs] += of_input * self.radius
+                constant += of_input @ self.center
             for site, block in layer.hidden.items():
                 matrix = block.cpu().numpy()
                 row += matrix @ after[site][0]
@@ -87,7 +99,7 @@ class Program:
             if number < len(self.unstable):
                 on = (self.low[number] >= 0).astype(float)
                 after_row, which = on[:, None] * row, self.unstable[number]
-                after_row[which, self.first[number] + np.arange(len(which))] = 1
+                after_row[which, self.first[number] + np.arange(len(which))] = self.units[number]
                 after.append((after_row, on * constant))
 
     def constraints(self, sites: int) -> _Rows:
@@ -95,14 +107,14 @@ class Program:
         rows = _Rows()
         for site in range(sites):
             for k, neuron in enumerate(self.unstable[site]):
-                below, above = self.low[site][neuron], self.high[site][neuron]
-                z = np.zeros(self.columns)
-                z[: self.inputs + self.neurons] = self.rows[site][neuron]
-                constant = self.constants[site][neuron]
+                unit, size = self.units[site][k], self.ranges[site][k]
+                below, above = self.low[site][neuron] / size, self.high[site][neuron] / unit
+                constant = self.constants[site][neuron] / size
                 out = self.first[site] + k
                 on = out + self.neurons
-                over = -z
-                over[out] += 1
+                over = np.zeros(self.columns)
+                over[: self.inputs + self.neurons] = -self.rows[site][neuron] / size
+                over[out] += unit / size
                 rows.add(over, constant, np.inf)
                 under = over.copy()
                 under[on] -= below
@@ -115,14 +127,20 @@ class Program:
     def start(self, x: Tensor) -> np.ndarray:
         """The variables at a point `(inputs,)`."""
         values = np.zeros(self.columns)
-        values[: self.inputs] = x.cpu().numpy()
+        offset, wide = x.cpu().numpy() - self.center, self.radius > 0
+        values[: self.inputs][wide] = offset[wide] / self.radius[wide]
         for site, which in enumerate(self.unstable):
             z = self.rows[site][which] @ values[: self.inputs + self.neurons]
             z += self.constants[site][which]
             place = self.first[site] + np.arange(len(which))
-            values[place] = np.maximum(z, 0)
+            values[place] = np.maximum(z, 0) / self.units[site]
             values[place + self.neurons] = z > 0
         return values
+
+    def point(self, values: Sequence[float]) -> Tensor:
+        """The point `(inputs,)` of some variables, in the box whatever rounding does."""
+        inputs = np.array(values[: self.inputs])
+        return torch.from_numpy(np.clip(self.center + self.radius * inputs, *self.box))
 
     def solver(self, sites: int, integers: bool) -> Any:
         """HiGHS with the variables and the constraints of the first sites."""
@@ -132,10 +150,9 @@ class Program:
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = self.columns, len(rows.low)
         lp.col_cost_ = np.zeros(self.columns)
-        pairs = zip(self.high, self.unstable, strict=True)
-        highs = [high[which] for high, which in pairs]
-        lp.col_lower_ = np.concatenate([self.box[0], np.zeros(2 * self.neurons)])
-        lp.col_upper_ = np.concatenate([self.box[1], *highs, np.ones(self.neurons)])
+        ones = np.ones(self.inputs)
+        lp.col_lower_ = np.concatenate([-ones, np.zeros(2 * self.neurons)])
+        lp.col_upper_ = np.concatenate([ones, np.ones(2 * self.neurons)])
         lp.row_lower_, lp.row_upper_ = np.array(rows.low), np.array(rows.high)
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         lp.a_matrix_.start_ = np.cumsum([0, *map(len, rows.places)])
@@ -148,31 +165,38 @@ class Program:
         solver = highspy.Highs()
         solver.setOptionValue("output_flag", False)
         solver.setOptionValue("threads", 1)
+        solver.setOptionValue("small_matrix_value", _SMALLEST)
         if solver.passModel(lp) == highspy.HighsStatus.kError:
             raise ModelError("HiGHS does not accept the program of this network")
         return solver
+
+    def aim(self, solver: Any, row: np.ndarray) -> float:
+        """Have `row` over the variables maximised, and give the unit in which that is counted."""
+        unit = float(np.abs(row).max(initial=0)) or 1.0
+        cost = np.zeros(self.columns)
+        cost[: len(row)] = row / unit
+        solver.changeColsCost(self.columns, np.arange(self.columns, dtype=np.int32), cost)
+        return unit
 
     def tighten(self, deadline: float) -> None:
         """Bound the unstable neurons of later sites by linear programs, while there is time."""
         import highspy
 
-        places = np.arange(self.columns, dtype=np.int32)
         for site in range(1, len(self.unstable)):
             solver = self.solver(site, integers=False)
             for neuron in self.unstable[site]:
-                cost = np.zeros(self.columns)
-                cost[: self.inputs + self.neurons] = self.rows[site][neuron]
                 for sign in (1, -1):
                     left = deadline - time.perf_counter()
                     if left <= 0:
                         return
                     solver.setOptionValue("time_limit", solver.getRunTime() + left)
-                    solver.changeColsCost(self.columns, places, sign * cost)
+                    unit = self.aim(solver, sign * self.rows[site][neuron])
                     solver.run()
                     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
                         continue
-                    best = sign * solver.getObjectiveValue() + self.constants[site][neuron]
-                    best += sign * _SAFETY * (1 + abs(best))
+                    constant = self.constants[site][neuron]
+                    best = sign * unit * solver.getObjectiveValue() + constant
+                    best += sign * _SAFETY * (unit + abs(best) + abs(constant))
                     if sign == 1:
                         self.high[site][neuron] = min(self.high[site][neuron], max(best, 0.0))
                     else:
@@ -185,6 +209,7 @@ def search_milp(dense: Dense, low: Tensor, high: Tensor, bounds: Bounds, search:
     Goals are taken one after the other, those with the largest bounds first.
     """
     program = Program(dense, low, high, bounds)
+    slacks = dense.slack(low, high).tolist()
     program.tighten(time.perf_counter() + _TIGHTENING * search.left)
     ceilings = bounds.outputs.tolist()
     order = sorted(range(len(ceilings)), key=lambda goal: -ceilings[goal])
@@ -193,40 +218,38 @@ def search_milp(dense: Dense, low: Tensor, high: Tensor, bounds: Bounds, search:
         others = max([b for k, b in enumerate(ceilings) if k != goal], default=-torch.inf)
         if ceilings[goal] <= search.aim or search.late or search.done:
             continue
-        ceilings[goal], nodes = _solve(program, goal, ceilings[goal], others, search, nodes)
+        bound, nodes = _solve(program, goal, slacks[goal], others, search, nodes)
+        ceilings[goal] = min(ceilings[goal], bound)
         search.note(max(ceilings), nodes)
 
 
 def _solve(
-    program: Program, goal: int, ceiling: float, others: float, search: Search, nodes: int
+    program: Program, goal: int, slack: float, others: float, search: Search, nodes: int
 ) -> tuple[float, int]:
-    """A bound on one goal, and the nodes of all trees so far."""
+    """A bound on one goal, infinite if none was found, and the nodes of all trees so far."""
     import highspy
 
     solver = program.solver(len(program.unstable), integers=True)
-    cost = np.zeros(program.columns)
-    cost[: program.inputs + program.neurons] = program.rows[-1][goal]
-    solver.changeColsCost(program.columns, np.arange(program.columns, dtype=np.int32), cost)
+    unit = program.aim(solver, program.rows[-1][goal])
     constant = float(program.constants[-1][goal])
     solver.setOptionValue("time_limit", search.left)
     solver.setOptionValue("mip_rel_gap", 0.0)
-    solver.setOptionValue("mip_abs_gap", 0.5 * search.gap)
+    solver.setOptionValue("mip_abs_gap", 0.5 * search.gap / unit)
     start = highspy.HighsSolution()
     start.col_value = program.start(search.x).tolist()
     solver.setSolution(start)
 
     def safe(bound: float) -> float:
-        if not math.isfinite(bound):
-            return ceiling
-        bound += constant
-        return min(ceiling, bound + _SAFETY * (1 + abs(bound) + abs(constant)))
+        bound = unit * bound + constant
+        raised = bound + slack + _SAFETY * (unit + abs(bound) + abs(constant))
+        return raised if math.isfinite(raised) else math.inf
 
     def watch(event: Any) -> None:
         found = event.data_out
         bound = safe(found.mip_dual_bound)
         search.note(max(bound, others), nodes + int(found.mip_node_count))
         reached = search.threshold is not None and (
-            found.mip_primal_bound + constant > search.threshold + _SAFETY
+            unit * (found.mip_primal_bound - _SAFETY) + constant > search.threshold
         )
         event.data_in.user_interrupt = bound <= search.aim or reached or search.late
 
@@ -235,8 +258,8 @@ def _solve(
     solution = solver.getSolution()
     info = solver.getInfo()
     if solution.value_valid:
-        x = torch.tensor(solution.col_value[: program.inputs], dtype=torch.float64)
-        inside = x.clamp(torch.from_numpy(program.box[0]), torch.from_numpy(program.box[1]))
-        search.offer(inside.to(search.x.device)[None])
-    bound = info.mip_dual_bound if program.neurons else info.objective_function_value
-    return safe(bound), nodes + max(0, info.mip_node_count)
+        search.offer(program.point(solution.col_value).to(search.x.device)[None])
+    if program.neurons:
+        return safe(info.mip_dual_bound), nodes + max(0, info.mip_node_count)
+    solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return safe(info.objective_function_value) if solved else math.inf, nodes

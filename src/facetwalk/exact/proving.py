@@ -13,11 +13,10 @@ from facetwalk.exact.arguments import number, positive
 from facetwalk.exact.backward_bounds import Bounds, backward_bounds
 from facetwalk.exact.boxes import search_boxes
 from facetwalk.exact.dense import Dense
-from facetwalk.exact.first_look import graph_of
-from facetwalk.exact.goals import Goals
-from facetwalk.exact.graph import Graph
+from facetwalk.exact.first_look import first_look
 from facetwalk.exact.milp import require_highs, search_milp
 from facetwalk.exact.proof import Proof, Search
+from facetwalk.exact.rounding import check_finite
 from facetwalk.exact.tightening import tighten_goals, tighten_neurons
 from facetwalk.maximize import maximize as climb
 from facetwalk.objectives import as_objective
@@ -83,28 +82,32 @@ def maximize(
     seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     gap = positive("gap", gap)
     threshold = None if threshold is None else number("threshold", threshold)
-    graph = graph_of(network, space, objective)
-    low, high = _box(space, graph.device)
+    goals, graph = first_look(network, space, objective)
+    exact = space.to(graph.device, torch.float64)
+    low, high = _ends(exact)
     with progress_report(progress, "proof") as report:
         bounds = backward_bounds(graph, low, high)
+        check_finite((*bounds.low, *bounds.high, bounds.outputs))
         search = Search(
             x=(low + high) / 2,
             value=-torch.inf,
             bound=bounds.outputs.max().item(),
             gap=gap,
             threshold=threshold,
-            evaluate=lambda points: graph(points.view(-1, *graph.shape)).amax(1),
+            evaluate=lambda points: goals.best(points.view(-1, *graph.shape)),
             began=began,
             deadline=began + seconds,
             report=report,
         )
         search.offer(search.x[None])
         chosen = _choose(engine, len(low), bounds)
+        if not search.done and chosen == "milp":
+            require_highs()
         many = bounds.unstable > _FEW_NEURONS
         if not search.done and many and chosen == "milp":
             bounds = tighten_goals(graph, low, high, bounds, search)
         if not search.done and many:
-            x = _first_point(graph, space, objective, search, seed)
+            x = _first_point(goals.network, exact, objective, search, seed)
             search.offer(torch.minimum(torch.maximum(x, low), high)[None])
         search.note(search.bound, 0)
         if not search.done and many and chosen == "milp":
@@ -144,22 +147,18 @@ def _check_space(space: Space) -> None:
 def _check_engine(engine: str) -> None:
     if engine not in get_args(Engine):
         raise InputError(f"engine must be one of {', '.join(get_args(Engine))}; it is {engine!r}")
-    if engine == "milp":
-        require_highs()
 
 
-def _box(space: Space, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The lowest and the highest value of every entry, `(inputs,)` in float64."""
-    exact = space.to(device, torch.float64)
-    infinity = torch.full((1, *space.shape), torch.inf, dtype=torch.float64, device=device)
-    return exact.project(-infinity).flatten(), exact.project(infinity).flatten()
+def _ends(space: Space) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest value of every entry, `(inputs,)`."""
+    infinity = torch.full_like(space.center, torch.inf)
+    return space.project(-infinity).flatten(), space.project(infinity).flatten()
 
 
-def _first_point(graph: Graph, space: Space, objective: Any, search: Search, seed: int) -> Tensor:
-    goals = graph.sites.model
-    assert isinstance(goals, Goals)
-    exact = space.to(graph.device, torch.float64)
-    problem = Problem(goals.network, as_objective(objective), exact)
+def _first_point(
+    network: nn.Module, space: Space, objective: Any, search: Search, seed: int
+) -> Tensor:
+    problem = Problem(network, as_objective(objective), space)
     seconds = max(_SHARE_OF_TIME * search.left, _LEAST_SECONDS)
     result = climb(
         problem,
@@ -176,5 +175,4 @@ def _choose(engine: Engine, inputs: int, bounds: Bounds) -> str:
         return engine
     if inputs <= _MOST_INPUTS and bounds.unstable > _FEW_NEURONS:
         return "boxes"
-    require_highs()
     return "milp"

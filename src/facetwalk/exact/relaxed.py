@@ -10,10 +10,7 @@ from torch import Tensor
 
 from facetwalk.exact.graph import Graph, Pullback
 from facetwalk.exact.relaxation import Relaxation, relax
-
-_ROUNDING = 1e-11
-"""Slack for rounding, as a share of the sum of the absolute values of all terms of a bound: a
-hundred thousand times the unit of float64."""
+from facetwalk.exact.rounding import ROUNDING
 
 
 class Above(NamedTuple):
@@ -68,4 +65,4 @@ class Relaxed:
         terms = terms + on_input.abs() @ (self.center.abs() + self.radius)
         bound = constant + on_input @ self.center + on_input.abs() @ self.radius
         corner = self.center + self.radius * on_input.sign()
-        return Above(bound + _ROUNDING * terms, corner, weights)
+        return Above(bound + ROUNDING * terms, corner, weights)
