@@ -5,7 +5,8 @@ import io
 import os
 import struct
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,21 @@ def refused(call: Callable[[], object], match: str) -> None:
     with pytest.raises(InputError, match=match) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def closed(path: Path) -> Iterator[None]:
+    """Within it nobody may read a file or folder, not even root, who is somebody else there."""
+    mode, root = path.stat().st_mode, os.geteuid() == 0
+    path.chmod(0)
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        path.chmod(mode)
 
 
 def random_bytes(*shape: int, high: int = 256) -> np.ndarray:

@@ -7,6 +7,7 @@ from data_files import (
     DATA,
     binary_batches,
     cifar_records,
+    closed,
     needs_real,
     python_batches,
     refused,
@@ -78,6 +79,14 @@ def test_an_archive_that_lacks_a_batch_or_is_none_is_refused(tmp_path, monkeypat
     path.write_bytes(b"<html>not found</html>")
     publish(monkeypatch, path)
     refused(lambda: cifar10(tmp_path, "test"), r"tar\.gz cannot be read \(ReadError")
+
+
+@pytest.mark.parametrize(("batches", "inner", "archive"), FORMS)
+def test_what_may_not_be_read_is_named(tmp_path, batches, inner, archive):
+    write_archive(tmp_path / archive, inner, batches(cifar_records(7)))
+    for path in (tmp_path, tmp_path / archive):
+        with closed(path):
+            refused(lambda: cifar10(tmp_path, "test"), r"cannot be read \(Permission denied\): ")
 
 
 def test_what_is_missing_is_named_with_what_would_do(tmp_path):

@@ -1,5 +1,8 @@
+import errno
 import hashlib
+import os
 import threading
+from contextlib import nullcontext
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -156,7 +159,58 @@ def test_what_cannot_be_downloaded_is_refused(tmp_path):
     refused(lambda: download("imagenet", tmp_path), "without an account: get ILSVRC2012_img_val")
     refused(lambda: download("svhn", tmp_path), "there is no data set 'svhn'")
     (tmp_path / "file").touch()
-    refused(lambda: download("mnist", tmp_path / "file"), r"cannot be made \(")
+    refused(lambda: download("mnist", tmp_path / "file"), "raw cannot be a folder: Not a directory")
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_and_no_server_is_asked(
+    tmp_path, server, monkeypatch
+):
+    _, address, asked = server
+    offer(monkeypatch, "cifar10", address)
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    refused(lambda: download("cifar10", tmp_path), "may not be written to: choose another folder")
+    assert not asked
+
+
+def test_on_a_full_disk_one_server_is_asked_and_nothing_is_left(tmp_path, server, monkeypatch):
+    served, address, asked = server
+    serve_cifar(served)
+    offer(monkeypatch, "cifar10", address, address)
+    publish(monkeypatch, "cifar10", served)
+
+    def full(self, mode="r", *more, path_open=Path.open):
+        if "w" in mode:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return path_open(self, mode, *more)
+
+    monkeypatch.setattr(Path, "open", full)
+    said = f"{ARCHIVE} cannot be written: No space"
+    refused(lambda: download("cifar10", tmp_path / "data"), said)
+    assert len(asked) == 1
+    assert not list((tmp_path / "data").iterdir())
+
+
+def test_a_place_that_is_taken_by_a_folder_is_named(tmp_path, server, monkeypatch):
+    served, address, _ = server
+    serve_cifar(served)
+    offer(monkeypatch, "cifar10", address)
+    publish(monkeypatch, "cifar10", served)
+    (tmp_path / ARCHIVE).mkdir()
+    refused(lambda: download("cifar10", tmp_path), f"{ARCHIVE} cannot be written: Is a directory")
+
+
+def test_a_download_that_is_stopped_leaves_nothing(tmp_path, server, monkeypatch):
+    served, address, _ = server
+    serve_cifar(served)
+    offer(monkeypatch, "cifar10", address)
+
+    def stopped(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(downloads, "progress_report", lambda *given: nullcontext(stopped))
+    with pytest.raises(KeyboardInterrupt):
+        download("cifar10", tmp_path / "data")
+    assert not list((tmp_path / "data").iterdir())
 
 
 def test_every_source_has_archives_with_sums_and_addresses():

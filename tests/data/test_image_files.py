@@ -51,6 +51,18 @@ def test_other_colours_become_rgb(tmp_path, mode):
     np.testing.assert_array_equal(ImageFiles((path,))[0].numpy(), torchvisions(path))
 
 
+@pytest.mark.parametrize("mode", ["L", "RGBA"])
+def test_a_png_by_another_name_is_read(tmp_path, mode):
+    Image.new(mode, (300, 260), 77).save(tmp_path / "photo.JPEG", "PNG")
+    path = tmp_path / "photo.JPEG"
+    np.testing.assert_array_equal(ImageFiles((path,))[0].numpy(), torchvisions(path))
+
+
+def test_what_pillow_reads_with_the_help_of_ghostscript_is_refused(tmp_path):
+    Image.new("RGB", (300, 260)).save(tmp_path / "photo.JPEG", "EPS")
+    refused(lambda: ImageFiles((tmp_path / "photo.JPEG",))[0], r"as an image \(UnidentifiedImage")
+
+
 def test_they_are_indexed_like_a_tensor(images):
     everything = torch.stack(list(images))
     assert images.shape == everything.shape

@@ -2,7 +2,7 @@ import json
 
 import pytest
 import torch
-from data_files import DATA, needs_real, refused
+from data_files import DATA, closed, needs_real, refused
 from PIL import Image
 from torch import nn
 
@@ -40,6 +40,15 @@ def test_folders_are_classes_in_sorted_order(tmp_path):
     assert [path.name for path in images.paths[3:5]] == ["a.JPEG", "b.JPEG"]
 
 
+def test_a_folder_without_images_still_tells_the_name_of_its_class(tmp_path):
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+    (tmp_path / NAMES[998] / "a.JPEG").touch()
+    _, labels, classes = read_imagenet_val(tmp_path)
+    assert labels.tolist() == [998]
+    assert classes == tuple(NAMES)
+
+
 @pytest.mark.parametrize("inner", ["", "val"])
 @pytest.mark.parametrize("listing", ["classes.txt", "LOC_synset_mapping.txt", "elsewhere.txt"])
 def test_some_classes_get_their_numbers_from_a_list(tmp_path, inner, listing):
@@ -71,6 +80,11 @@ def test_lines_of_names_and_numbers(flat, listing):
     assert [path.name for path in images.paths] == FLAT
     assert labels.tolist() == [65, 999, 0]
     assert classes[65] == "65"
+
+
+def test_a_mark_that_windows_puts_before_a_list_is_left_out(flat):
+    (flat / "val.txt").write_text("65\n999\n0\n", encoding="utf-8-sig")
+    assert imagenet_val(flat)[1].tolist() == [65, 999, 0]
 
 
 def test_lines_of_class_names(flat):
@@ -105,6 +119,12 @@ def test_what_is_missing_is_named(flat, tmp_path):
     refused(lambda: imagenet_val(flat, labels=flat / "binary.txt"), "cannot be read .Unicode")
     (tmp_path / "empty").mkdir()
     refused(lambda: imagenet_val(tmp_path / "empty"), "no JPEG images in .*: pass the folder")
+    (tmp_path / "empty" / "val.txt").write_text("1\n2\n")
+    refused(lambda: imagenet_val(tmp_path / "empty"), "no JPEG images in .*: pass the folder")
+    for path in (flat, flat / "val.txt"):
+        (flat / "val.txt").write_text("1\n2\n3\n")
+        with closed(path):
+            refused(lambda: imagenet_val(flat), r"cannot be read \(Permission")
     refused(lambda: imagenet_val(tmp_path / "nowhere"), "there is no folder .*nowhere: pass")
 
 

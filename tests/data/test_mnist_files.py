@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 import torch
-from data_files import DATA, idx, needs_real, random_bytes, refused, write_mnist
+from data_files import DATA, closed, idx, needs_real, random_bytes, refused, write_mnist
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +53,15 @@ def test_what_is_missing_is_named_with_the_places_searched(tmp_path, read, inner
     )
     refused(lambda: read(tmp_path / "nowhere", "test"), "there is no folder .*nowhere: pass")
     refused(lambda: read(tmp_path, "val"), "'train' and 'test', not 'val'")
+
+
+@pytest.mark.parametrize(("read", "inner"), READERS)
+def test_what_may_not_be_read_is_named(tmp_path, read, inner):
+    write_mnist(tmp_path / inner, "t10k", b"", b"", zipped=False)
+    for path in (tmp_path, tmp_path / inner, tmp_path / inner / "t10k-images-idx3-ubyte"):
+        with closed(path):
+            refused(lambda: read(tmp_path, "test"), r"cannot be read \(Permission")
+    refused(lambda: read("n" * 300, "test"), r"n cannot be read \(File name too long\): pass a")
 
 
 @given(kept=st.integers(0, 200))

@@ -51,7 +51,12 @@ CONTENTS = {
 """Sizes and sums of what is in them. A file compressed anew has the same content."""
 
 
-def md5_of(path: Path) -> str:
+def md5_of(content: bytes) -> str:
+    """The sum of what is in memory."""
+    return _new_md5(content).hexdigest()
+
+
+def md5_of_file(path: Path) -> str:
     """The sum of a file, read piece by piece."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, _new_md5).hexdigest()
@@ -59,7 +64,7 @@ def md5_of(path: Path) -> str:
 
 def check_archive(path: Path) -> None:
     """Refuse an archive that has a published name and another sum."""
-    found, published = md5_of(path), ARCHIVES[path.name]
+    found, published = md5_of_file(path), ARCHIVES[path.name]
     if found != published:
         raise InputError(
             f"{path} has the MD5 sum {found}, not {published} as published: {AGAIN}, or unpack "
@@ -73,7 +78,7 @@ def check_content(content: bytes, place: str, source: str | Path) -> None:
     Content of another length is somebody's selection of the data, and is let through.
     """
     size, published = CONTENTS[place]
-    if len(content) == size and (found := _new_md5(content).hexdigest()) != published:
+    if len(content) == size and (found := md5_of(content)) != published:
         raise InputError(
             f"{source} is not the published {place} (its content has the MD5 sum {found}, not "
             f"{published}): {AGAIN}"

@@ -12,7 +12,15 @@ from torch import Tensor
 
 from facetwalk.data.checksums import AGAIN
 from facetwalk.data.cifar_pickle import parse_pickle
-from facetwalk.data.files import Split, check_split, existing_folder, find, read, read_archive
+from facetwalk.data.files import (
+    Split,
+    check_split,
+    existing_folder,
+    find,
+    read,
+    read_archive,
+    reading,
+)
 from facetwalk.data.tensors import to_images, to_labels
 from facetwalk.types import InputError
 
@@ -34,6 +42,7 @@ _PIXELS = 3072
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
 
 
+@reading()
 def cifar10(folder: str | Path, split: Split) -> tuple[Tensor, Tensor]:
     """Images `(N, 3, 32, 32)` in [0, 1] and labels `(N,)`.
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from facetwalk.data.checksums import ARCHIVES, md5_of
+from facetwalk.data.checksums import ARCHIVES, md5_of, md5_of_file
 from facetwalk.data.dataset import check_name
+from facetwalk.data.files import reading
 from facetwalk.messages import reason
 from facetwalk.progress import progress_report
 from facetwalk.types import DownloadError, InputError
+from facetwalk.writing import make_folder, write_whole
 
 _SECONDS = 30.0
 """How long a server may be silent."""
@@ -77,46 +78,42 @@ def download(name: str, folder: str | Path, progress: bool = False) -> None:
     source = SOURCES[name]
     for place in source.archives:
         target = Path(folder) / place
-        if not (target.is_file() and md5_of(target) == ARCHIVES[place]):
+        with reading():
+            is_there = target.is_file() and md5_of_file(target) == ARCHIVES[place]
+        if not is_there:
+            make_folder(target.parent)
             with progress_report(progress, target.name) as report:
-                _fetch(target, place, source.addresses, report)
+                content = _fetch(target, ARCHIVES[place], source.addresses, report)
+            write_whole(target, content)
 
 
 def _fetch(
-    target: Path, place: str, addresses: tuple[str, ...], report: Callable[[float, str], None]
-) -> None:
-    """Try the addresses one after the other."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{target.parent} cannot be made ({reason(error)})") from error
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    target: Path, published: str, addresses: tuple[str, ...], report: Callable[[float, str], None]
+) -> bytes:
+    """What the first address has that has the published sum."""
     failures = []
-    try:
-        for address in addresses:
-            try:
-                _copy(f"{address}{target.name}", part, report)
-            except (OSError, HTTPException, ValueError) as error:
-                failures.append(f"{address}: {reason(error)}")
-                continue
-            if (found := md5_of(part)) == ARCHIVES[place]:
-                part.replace(target)
-                return
-            failures.append(f"{address}: MD5 sum {found} instead of {ARCHIVES[place]}")
-    finally:
-        part.unlink(missing_ok=True)
+    for address in addresses:
+        try:
+            content = _content(f"{address}{target.name}", report)
+        except (OSError, HTTPException, ValueError) as error:
+            failures.append(f"{address}: {reason(error)}")
+            continue
+        if (found := md5_of(content)) == published:
+            return content
+        failures.append(f"{address}: MD5 sum {found} instead of {published}")
     raise DownloadError(
         f"{target.name} could not be downloaded ({'; '.join(failures)}): try again later, or put "
         f"the file into {target.parent} yourself"
     )
 
 
-def _copy(address: str, part: Path, report: Callable[[float, str], None]) -> None:
+def _content(address: str, report: Callable[[float, str], None]) -> bytes:
     request = Request(address, headers={"User-Agent": "facetwalk"})
-    with urlopen(request, timeout=_SECONDS) as answer, part.open("wb") as file:
+    with urlopen(request, timeout=_SECONDS) as answer:
         total = int(answer.headers.get("Content-Length") or 0)
-        done = 0
+        content = bytearray()
         while piece := answer.read(_PIECE):
-            file.write(piece)
-            done += len(piece)
-            report(min(1.0, done / total) if total else 0.0, f"{done / 1e6:.1f} MB")
+            content += piece
+            share = min(1.0, len(content) / total) if total else 0.0
+            report(share, f"{len(content) / 1e6:.1f} MB")
+    return bytes(content)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,24 @@ from facetwalk.types import InputError
 Split = Literal["train", "test"]
 
 _UNREADABLE = (OSError, EOFError, zlib.error, tarfile.TarError)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Names what may not be read within, such as a folder without permission.
+
+    >>> with reading():
+    ...     open("/dev/null/data")
+    Traceback (most recent call last):
+    facetwalk.types.InputError: /dev/null/data cannot be read (Not a directory): pass a folder ...
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{error.filename} cannot be read ({error.strerror}): pass a folder whose files may be "
+            "read"
+        ) from error
 
 
 def check_split(data: str, split: str) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 SHORT_SIDE = 256
 CROP = 224
 
+_FORMATS = ("JPEG", "PNG")
+"""Some photographs of ImageNet are PNG by another name. To read what Pillow knows besides, it may
+start other programs."""
+
 
 @dataclass(frozen=True)
 class ImageFiles:
@@ -57,7 +61,7 @@ def read_image(path: Path) -> Tensor:
     from PIL import Image
 
     try:
-        with Image.open(path) as file:
+        with Image.open(path, formats=_FORMATS) as file:
             photograph = file.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"{path} cannot be read as an image ({reason(error)}): {AGAIN}") from error

@@ -6,13 +6,13 @@ The number of a class is its place among the sorted names of all 1000.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
-from facetwalk.data.files import existing_folder
+from facetwalk.data.files import existing_folder, reading
 from facetwalk.data.image_files import ImageFiles
 from facetwalk.data.tensors import to_labels
 from facetwalk.messages import reason
@@ -46,6 +46,7 @@ def imagenet_val(
     return images, numbers
 
 
+@reading()
 def read_imagenet_val(
     folder: str | Path, labels: str | Path | None = None, classes: str | Path | None = None
 ) -> tuple[ImageFiles, Tensor, tuple[str, ...]]:
@@ -55,24 +56,20 @@ def read_imagenet_val(
     folders = sorted(
         path for path in place.iterdir() if _CLASS_NAME.fullmatch(path.name) and path.is_dir()
     )
-    if folders:
-        paths = [path for class_folder in folders for path in _images_in(class_folder)]
-        found, source = [path.parent.name for path in paths], place
-    else:
-        paths = _images_in(place)
-        source = _listing(root, labels, _LABEL_LISTS)
-        found = [] if source is None else _labels_of(paths, source)
+    paths = [path for image_folder in folders or [place] for path in _images_in(image_folder)]
     if not paths:
         raise InputError(
             f"there are no JPEG images in {place} or in folders named like n01440764 within it: "
             "pass the folder that holds the validation images of ImageNet"
         )
-    if source is None:
-        raise InputError(
-            f"{place} holds images but no folders named like n01440764, and no list of their "
-            f"labels is in {root}: pass labels=, a file with a line 'name label' for each image"
-        )
-    names = _class_names(found, _listing(root, classes, _CLASS_LISTS), source)
+    if folders:
+        source, found = place, [path.parent.name for path in paths]
+        named = {path.name for path in folders}
+    else:
+        source = _label_list(place, root, labels)
+        found = _labels_of(paths, source)
+        named = {label for label in found if not label.isdecimal()}
+    names = _class_names(named, _listing(root, classes, _CLASS_LISTS), source)
     number_of = {name: number for number, name in enumerate(names)}
     numbers = [number_of[label] if label in number_of else int(label) for label in found]
     return ImageFiles(tuple(paths)), to_labels(np.array(numbers), CLASSES, source), names
@@ -82,16 +79,28 @@ def _images_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jpeg", ".jpg"))
 
 
+def _label_list(place: Path, root: Path, given: str | Path | None) -> Path:
+    """The list of the labels of images that lie together."""
+    listing = _listing(root, given, _LABEL_LISTS)
+    if listing is None:
+        raise InputError(
+            f"{place} holds images but no folders named like n01440764, and no list of their "
+            f"labels is in {root}: pass labels=, a file with a line 'name label' for each image"
+        )
+    return listing
+
+
 def _listing(root: Path, given: str | Path | None, names: Sequence[str]) -> Path | None:
     """The list that was given, or the first of `names` that is in the folder."""
-    candidates = [root / name for name in names] if given is None else [Path(given)]
-    return next((path for path in candidates if given is not None or path.is_file()), None)
+    if given is not None:
+        return Path(given)
+    return next((root / name for name in names if (root / name).is_file()), None)
 
 
 def _lines_of(path: Path) -> list[list[str]]:
     """The words of each line that has any."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the list {path} cannot be read ({reason(error)})") from error
     return [words for line in lines if (words := line.split())]
@@ -124,9 +133,8 @@ def _labels_of(paths: Sequence[Path], source: Path) -> list[str]:
     return labels
 
 
-def _class_names(found: Collection[str], listing: Path | None, source: Path) -> tuple[str, ...]:
+def _class_names(named: Set[str], listing: Path | None, source: Path) -> tuple[str, ...]:
     """The names of all classes in order; their numbers, where nothing tells the names."""
-    named = {label for label in found if not label.isdecimal()}
     if listing is not None:
         names = tuple(words[0] for words in _lines_of(listing))
         if len(names) != CLASSES or len(set(names)) != CLASSES:

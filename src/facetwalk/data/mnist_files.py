@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from facetwalk.data.files import Split, check_split, existing_folder, find, read
+from facetwalk.data.files import Split, check_split, existing_folder, find, read, reading
 from facetwalk.data.idx import parse_idx
 from facetwalk.data.tensors import to_images, to_labels
 from facetwalk.types import InputError
@@ -29,6 +29,7 @@ _PREFIX = {"train": "train", "test": "t10k"}
 _SIDE = 28
 
 
+@reading()
 def mnist(folder: str | Path, split: Split) -> tuple[Tensor, Tensor]:
     """Images `(N, 1, 28, 28)` in [0, 1] and labels `(N,)`.
 
@@ -38,6 +39,7 @@ def mnist(folder: str | Path, split: Split) -> tuple[Tensor, Tensor]:
     return _read(existing_folder(folder), "MNIST/raw", split, "mnist")
 
 
+@reading()
 def fashion_mnist(folder: str | Path, split: Split) -> tuple[Tensor, Tensor]:
     """Images `(N, 1, 28, 28)` in [0, 1] and labels `(N,)`.
 
