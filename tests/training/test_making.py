@@ -14,6 +14,7 @@ from facetwalk.data import mnist
 from facetwalk.digests import digest
 from facetwalk.training import making, measure, recipe_of, train
 from facetwalk.types import InputError, MissingExtraError
+from facetwalk.writing import write_whole
 from facetwalk.zoo import load_model
 
 RECIPE = replace(recipe_of("mnist-strided-0.3"), epochs=2, attack_steps=2, batch_size=25)
@@ -103,6 +104,63 @@ def test_another_recipe_or_other_data_in_the_same_place_are_refused(data, tmp_pa
     with pytest.raises(InputError, match="is no record of a training: add --restart"):
         make(data, out)
     assert make(data, out, restart=True)["training"]["images"] == 60
+
+
+def test_a_record_whose_weights_are_gone_is_not_written_over_by_another_training(data, tmp_path):
+    make(data, tmp_path)
+    (tmp_path / f"{RECIPE.name}.safetensors").unlink()
+    record = (tmp_path / f"{RECIPE.name}.json").read_bytes()
+    with pytest.raises(InputError, match=r"\.json is of another training \(seed 2 and not 5\): "):
+        make(data, tmp_path, replace(RECIPE, seed=5))
+    assert (tmp_path / f"{RECIPE.name}.json").read_bytes() == record
+
+
+def test_weights_that_nobody_knows_of_are_not_written_over(data, tmp_path):
+    weights = tmp_path / f"{RECIPE.name}.safetensors"
+    weights.write_bytes(b"mine")
+    with pytest.raises(InputError, match=r"safetensors is there without the record .* --restart"):
+        make(data, tmp_path)
+    assert weights.read_bytes() == b"mine"
+    make(data, tmp_path, restart=True)
+    assert load_model(weights).name == RECIPE.name
+
+
+def test_a_training_that_was_killed_between_its_two_files_goes_on(data, tmp_path, monkeypatch):
+    written = []
+
+    def killed_at_the_record(path, content):
+        if path.suffix == ".json":
+            raise KeyboardInterrupt
+        written.append(path.suffix)
+        write_whole(path, content)
+
+    monkeypatch.setattr(making, "write_whole", killed_at_the_record)
+    with pytest.raises(KeyboardInterrupt):
+        make(data, tmp_path)
+    assert written == [".safetensors"]
+    monkeypatch.setattr(making, "write_whole", write_whole)
+    monkeypatch.setattr("facetwalk.training.fitting._pass", lambda *given: pytest.fail("again"))
+    assert len(make(data, tmp_path)["history"]) == RECIPE.epochs
+
+
+def test_a_restart_that_cannot_begin_removes_nothing(data, tmp_path):
+    make(data, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    with pytest.raises(InputError, match="cifar-cnn takes images of shape"):
+        make(data, tmp_path, replace(RECIPE, architecture="cifar-cnn"), restart=True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+def test_a_restart_that_is_stopped_goes_on_without_it(data, tmp_path, monkeypatch):
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    make(data, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("facetwalk.training.fitting._pass", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            make(data, tmp_path, replace(RECIPE, seed=5), restart=True)
+    assert make(data, tmp_path, replace(RECIPE, seed=5))["training"]["seed"] == 5
 
 
 def test_cifar_is_read_from_its_files(tmp_path):

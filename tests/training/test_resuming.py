@@ -126,6 +126,22 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
         checkpoint_of(tmp_path, epochs=7).load()
 
 
+def test_a_checkpoint_of_another_network_or_version_is_refused_in_a_sentence(tmp_path):
+    images, labels = dark_and_bright(10, 1, 28)
+    other = tiny(data="mnist", architecture="mnist-strided")
+    train(other, images, labels, checkpoint=checkpoint_of(tmp_path))
+    refused_by_tiny(tmp_path)
+    checkpoint_of(tmp_path).save({"weights": 1})
+    refused_by_tiny(tmp_path)
+
+
+def refused_by_tiny(folder: Path) -> None:
+    match = r"tiny\.checkpoint does not fit the network that is trained: add --restart"
+    with pytest.raises(InputError, match=match) as found:
+        train(tiny(), *dark_and_bright(100), checkpoint=checkpoint_of(folder))
+    assert "\n" not in str(found.value)
+
+
 @pytest.mark.parametrize("kind", ["cut off", "noise", "another file", "empty"])
 def test_a_broken_checkpoint_is_refused_in_a_sentence(kind, tmp_path):
     checkpoint = checkpoint_of(tmp_path)

@@ -79,7 +79,7 @@ def changed(weights: dict[str, Tensor], kind: str) -> dict[str, Tensor]:
     [
         ("missing", "missing: 1.running_mean"),
         ("unexpected", "unexpected: 3.weight"),
-        ("misshapen", "misshapen: 0.weight is (4, 3, 5, 5), not (4, 3, 3, 3)"),
+        ("different", "different: 0.weight is (4, 3, 5, 5), not (4, 3, 3, 3)"),
     ],
 )
 def test_one_sentence_says_what_does_not_fit_and_nothing_is_changed(weights, kind, problem):
@@ -112,15 +112,39 @@ def test_what_is_no_state_dict_is_refused(given):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (torch.ones(4, 3, 3, 3, dtype=torch.int8), "torch.int8, not torch.float32"),
+        (torch.ones(4, 3, 3, 3, dtype=torch.complex64), "torch.complex64, not torch.float32"),
+        (torch.empty(4, 3, 3, 3, device="meta"), "torch.strided on meta, not plain numbers"),
+        (torch.ones(4, 3, 3, 3).to_sparse(), "torch.sparse_coo on cpu, not plain numbers"),
+    ],
+)
+def test_numbers_that_are_packed_otherwise_are_refused_and_nothing_is_changed(weights, value, kind):
+    net = small_net()
+    before = {name: each.clone() for name, each in net.state_dict().items()}
+    with pytest.raises(InputError, match=rf"\(different: 0\.weight is {kind}\): ") as caught:
+        load_weights(net, weights | {"0.weight": value})
+    assert "\n" not in str(caught.value)
+    assert_loaded(net, before)
+
+
+def test_counters_may_be_floats_where_a_whole_state_dict_was_rounded(weights):
+    halves = {name: value.half() for name, value in weights.items()}
+    net = load_weights(small_net(), halves | {"1.num_batches_tracked": torch.tensor(7.0).half()})
+    assert net.state_dict()["1.num_batches_tracked"] == 7
+
+
 def test_weights_of_another_architecture_are_refused_in_one_line():
     with torch.device("meta"):
         net, other = Vgg19(), Vgg19(batch_norm=True)
         resnet, of_imagenet = ResNet18(), ResNet18(1000, small_images=False)
-    with pytest.raises(InputError, match=r"Vgg19 \(misshapen: .* more; missing: .*; unexpected: "):
+    with pytest.raises(InputError, match=r"Vgg19 \(different: .* more; missing: .*; unexpected: "):
         load_weights(net, other.state_dict())
     with pytest.raises(InputError) as caught:
         load_weights(resnet, of_imagenet.state_dict())
-    expected = "(misshapen: conv1.weight is (64, 3, 7, 7), not (64, 3, 3, 3), and 2 more)"
+    expected = "(different: conv1.weight is (64, 3, 7, 7), not (64, 3, 3, 3), and 2 more)"
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 

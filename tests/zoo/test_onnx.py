@@ -212,6 +212,31 @@ def test_an_output_without_a_batch_is_refused(write_onnx):
     refused(path, ModelError, "not a tensor whose first dimension is the batch")
 
 
+def with_output(path: Path, kind: int) -> Path:
+    """The same file, whose output is of another type."""
+    model = onnx.load(path)
+    model.graph.output[0].type.tensor_type.elem_type = kind
+    onnx.save(model, path)
+    return path
+
+
+def test_truth_values_are_compared_too(write_onnx):
+    nodes = [node("Greater", "x zero", "y")]
+    path = write_onnx(nodes, {"zero": np.zeros(1, np.float32)}, ["N", 4], ["N", 4])
+    loaded = load_onnx(with_output(path, TensorProto.BOOL))
+    x = torch.tensor([[-1.0, 1, 0, 2]])
+    assert loaded.model(x).tolist() == [[False, True, False, True]]
+
+
+def test_outputs_that_are_words_or_nothing_are_refused(write_onnx):
+    nodes = [node("ArgMax", "x", "which", axis=1), node("Gather", "words which", "y")]
+    words = {"words": np.array(["cat", "dog", "frog", "ship"], dtype=object)}
+    path = with_output(write_onnx(nodes, words, ["N", 4], ["N", 1]), TensorProto.STRING)
+    refused(path, ModelError, r"holds no numbers \(object, shape \(1, 1\)\): export .* without it")
+    path = write_onnx([node("Relu", "x", "y")], {}, ["N", 0], ["N", 0])
+    refused(path, ModelError, r"holds no numbers \(float32, shape \(1, 0\)\)")
+
+
 def test_an_operator_that_onnx2torch_lacks_is_named(write_onnx):
     refused(
         write_onnx([node("Hardmax", "x", "y")], {}, ["N", 4], ["N", 4]),

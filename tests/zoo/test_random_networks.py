@@ -52,3 +52,10 @@ def test_it_is_in_eval_mode_and_its_sites_are_the_hidden_layers():
 def test_sizes_that_make_no_network_are_refused(sizes):
     with pytest.raises(InputError, match="positive integers"):
         random_network(sizes, seed=0)
+
+
+@pytest.mark.parametrize("width", [10**8, 10**30])
+def test_a_network_that_no_memory_holds_is_refused(width):
+    with pytest.raises(InputError, match=f"a layer of {width} by {width} .* smaller sizes") as said:
+        random_network((width, width, 1), seed=0)
+    assert "\n" not in str(said.value)

@@ -12,7 +12,8 @@ import torch
 from facetwalk.types import InputError
 from facetwalk.writing import write_whole
 
-_ANEW = "add --restart to begin anew, or choose another folder"
+ANEW = "add --restart to begin anew, or choose another folder"
+"""What to do about files of another training."""
 
 
 class Checkpoint:
@@ -43,7 +44,7 @@ class Checkpoint:
             content = torch.load(self.path, map_location="cpu", weights_only=True)
             asked, state = dict(content["asked"]), dict(content["state"])
         except Exception as error:
-            raise InputError(f"{self.path} cannot be read as a checkpoint: {_ANEW}") from error
+            raise InputError(f"{self.path} cannot be read as a checkpoint: {ANEW}") from error
         check_same(self.path, asked, self._asked)
         return state
 
@@ -63,4 +64,4 @@ def check_same(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) 
     other = [name for name in names if known.get(name) != wanted.get(name)]
     if other:
         words = ", ".join(f"{name} {known.get(name)} and not {wanted.get(name)}" for name in other)
-        raise InputError(f"{path} is of another training ({words}): {_ANEW}")
+        raise InputError(f"{path} is of another training ({words}): {ANEW}")

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from facetwalk.models import untouched_random_state
 from facetwalk.progress import Report
 from facetwalk.training.augmentation import crop_and_flip
-from facetwalk.training.checkpoint import Checkpoint
+from facetwalk.training.checkpoint import ANEW, Checkpoint
 from facetwalk.training.inputs import as_examples, require_images, require_recipe
 from facetwalk.training.recipe import Recipe
 from facetwalk.training.run_state import RunState
 from facetwalk.training.schedules import radius_factor, rate_factor
-from facetwalk.types import ModelError
+from facetwalk.types import InputError, ModelError
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,8 @@ def train(
         run = RunState(recipe, images.device)
         images, labels = as_examples(run.net, images, labels, recipe.architecture)
         run.dropout.manual_seed(recipe.seed)
-        state = None if checkpoint is None else checkpoint.load()
-        if state is not None:
-            run.restore(state)
+        if checkpoint is not None:
+            _go_on(run, checkpoint)
         began = time.perf_counter() - run.seconds
         while len(run.history) < recipe.passes:
             run.history.append(_pass(recipe, run, images, labels, report))
@@ -77,6 +76,20 @@ def train(
             if checkpoint is not None:
                 checkpoint.save(run.snapshot())
         return Trained(run.net.eval(), run.history, run.seconds)
+
+
+def _go_on(run: RunState, checkpoint: Checkpoint) -> None:
+    """Put the run where its checkpoint was made, if there is one."""
+    state = checkpoint.load()
+    if state is None:
+        return
+    try:
+        run.restore(state)
+    # What another network or another version saved raises errors of every kind.
+    except Exception as error:
+        raise InputError(
+            f"{checkpoint.path} does not fit the network that is trained: {ANEW}"
+        ) from error
 
 
 def _pass(

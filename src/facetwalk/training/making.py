@@ -18,11 +18,12 @@ from facetwalk.digests import digest
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
 from facetwalk.training.fitting import train
-from facetwalk.training.inputs import require_recipe
+from facetwalk.training.inputs import as_examples, require_recipe
 from facetwalk.training.measuring import measure
 from facetwalk.training.recipe import Recipe
 from facetwalk.types import InputError, MissingExtraError, whole_number
 from facetwalk.writing import make_folder, write_whole
+from facetwalk.zoo import fresh_net
 
 
 def make(
@@ -49,7 +50,8 @@ def make(
         device: "cpu" or "cuda".
         images: use only so many of each split.
         budget: gradient evaluations of each image when robust accuracy is measured.
-        restart: begin anew, whatever there is.
+        restart: begin anew; what is there by this name is removed, once it is sure that the data
+            can be trained on.
         command: how to make it again, for the record.
         progress: whether to show how far it has come.
 
@@ -71,10 +73,18 @@ def make(
     asked = {**asdict(recipe), "images": len(seen[0]), "data_digest": digest(seen)}
     checkpoint = Checkpoint(out / f"{recipe.name}.checkpoint", {**asked, "device": device})
     if restart:
-        record_file.unlink(missing_ok=True)
-        checkpoint.remove()
-    if record_file.exists() and weights_file.exists():
-        return _finished(record_file, asked)
+        as_examples(fresh_net(recipe.architecture), *seen, recipe.architecture)
+        for file in (record_file, weights_file, checkpoint.path):
+            file.unlink(missing_ok=True)
+    if record_file.exists():
+        record = _finished(record_file, asked)
+        if weights_file.exists():
+            return record
+    elif weights_file.exists() and not checkpoint.path.exists():
+        raise InputError(
+            f"{weights_file} is there without the record of its training: add --restart to write "
+            "over it, or choose another folder"
+        )
     with repeatable_convolutions(), progress_report(progress, recipe.name) as report:
         trained = train(recipe, *_on(device, seen), checkpoint=checkpoint, report=report)
     record = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from facetwalk.types import InputError, MissingExtraError
@@ -49,12 +50,12 @@ def load_weights(net: Network, weights: Mapping[str, Tensor]) -> Network:
     }
     missing = [name for name in own if name not in weights and not name.endswith(_COUNTER)]
     unexpected = [name for name in weights if name not in own]
-    misshapen = [
-        f"{name} is {_described(value)}, not {_described(own[name])}"
+    different = [
+        f"{name} is {misfit}"
         for name, value in weights.items()
-        if name in own and _described(value) != _described(own[name])
+        if name in own and (misfit := _misfit(value, own[name]))
     ]
-    problems = {"misshapen": misshapen, "missing": missing, "unexpected": unexpected}
+    problems = {"different": different, "missing": missing, "unexpected": unexpected}
     found = "; ".join(f"{kind}: {_listed(names)}" for kind, names in problems.items() if names)
     if found:
         raise InputError(
@@ -65,9 +66,17 @@ def load_weights(net: Network, weights: Mapping[str, Tensor]) -> Network:
     return net.eval()
 
 
-def _described(value: object) -> str:
-    """The shape of a tensor; what another value is."""
-    return str(tuple(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
+def _misfit(value: object, own: Tensor) -> str | None:
+    """What a value is that cannot be copied into a tensor of the network; None if it can be."""
+    if not isinstance(value, Tensor):
+        return f"a {type(value).__name__}, not {tuple(own.shape)}"
+    if value.shape != own.shape:
+        return f"{tuple(value.shape)}, not {tuple(own.shape)}"
+    if own.is_floating_point() and not value.is_floating_point():
+        return f"{value.dtype}, not {own.dtype}"
+    if value.layout != torch.strided or (value.is_meta and not own.is_meta):
+        return f"{value.layout} on {value.device}, not plain numbers"
+    return None
 
 
 def _without_wrappers(name: str) -> str:

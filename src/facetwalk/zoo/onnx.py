@@ -130,6 +130,11 @@ def _expected_outputs(session: InferenceSession, rows: Tensor, path: Path) -> li
                 f"an output of the network in {path} is not a tensor whose first dimension is "
                 "the batch: export the network with a batch dimension"
             )
+        if output.dtype.kind not in "fiub" or not output.size:
+            raise ModelError(
+                f"an output of the network in {path} holds no numbers ({output.dtype}, shape "
+                f"{output.shape}): export the network without it"
+            )
     return [torch.from_numpy(np.concatenate(outputs)) for outputs in zip(*parts, strict=True)]
 
 
@@ -163,7 +168,7 @@ def _difference(
         return f"output shapes {shapes} instead of {expected_shapes}"
     for output, right in zip(outputs, expected, strict=True):
         error = (output.double() - right.double()).abs().max()
-        if not error <= _TOLERANCE * right.abs().max():
+        if not error <= _TOLERANCE * right.double().abs().max():
             return f"an output is off by {error:.2g}"
     return None
 

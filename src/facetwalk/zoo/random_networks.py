@@ -33,7 +33,13 @@ def random_network(sizes: Sequence[int], seed: int) -> nn.Sequential:
     generator = torch.Generator().manual_seed(seed)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
-        linear = skip_init(nn.Linear, inputs, outputs)
+        try:
+            linear = skip_init(nn.Linear, inputs, outputs)
+        except (RuntimeError, TypeError) as error:  # no memory, or more than torch can count
+            raise InputError(
+                f"a layer of {inputs} by {outputs} weights does not fit in memory: choose smaller "
+                "sizes"
+            ) from error
         for parameter in linear.parameters():
             nn.init.uniform_(parameter, -1, 1, generator=generator)
         layers += [linear, nn.ReLU()]
