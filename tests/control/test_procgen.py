@@ -1,5 +1,8 @@
 """Policies for Procgen's images, where it is installed."""
 
+import sys
+from types import ModuleType, SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +14,8 @@ from facetwalk.solvers import Fgsm
 from facetwalk.zoo import ImpalaPolicy
 
 
+@pytest.mark.usefixtures("procgen_is_there")
 def test_games_are_seen_with_channels_first_and_attacked():
-    pytest.importorskip("procgen", reason="procgen is not installed")
     torch.manual_seed(0)
     games = as_stepped(procgen("fruitbot", 2, seed=1))
     seen = games.begin(0)
@@ -24,6 +27,7 @@ def test_games_are_seen_with_channels_first_and_attacked():
     assert rewards.shape == (2,)
 
 
+@pytest.mark.usefixtures("procgen_is_there")
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -38,6 +42,16 @@ def test_games_are_seen_with_channels_first_and_attacked():
     ],
 )
 def test_what_would_end_the_interpreter_is_refused(arguments, match):
-    pytest.importorskip("procgen", reason="procgen is not installed")
     with pytest.raises(InputError, match=match):
         procgen(*arguments)
+
+
+def test_a_missing_library_of_the_system_is_named(monkeypatch):
+    def load(**settings):
+        raise OSError("cannot load library 'libenv.so': libGL.so.1: cannot open shared object file")
+
+    package = ModuleType("procgen")
+    package.env = SimpleNamespace(ENV_NAMES=["coinrun"], ProcgenGym3Env=load)
+    monkeypatch.setitem(sys.modules, "procgen", package)
+    with pytest.raises(InputError, match=r"cannot be loaded \(OSError: .*libGL.*on Debian libgl1"):
+        procgen("coinrun", 1)

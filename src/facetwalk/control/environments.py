@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from facetwalk.messages import reason
 from facetwalk.types import InputError, MissingExtraError, whole_number
 
 _INT32 = 2**31
@@ -153,15 +154,20 @@ def procgen(name: str, count: int, levels: int = 200, seed: int = 0, first: int 
     if name not in env.ENV_NAMES:
         raise InputError(f"no game is named {name!r}; there are {', '.join(env.ENV_NAMES)}")
     count = _int32("count", count, at_least=1)
-    return env.ProcgenGym3Env(
-        num=count,
-        env_name=name,
-        start_level=_int32("first", first, at_least=0),
-        num_levels=_int32("levels", levels, at_least=0),
-        distribution_mode="easy",
-        rand_seed=_int32("seed", seed),
-        num_threads=min(count, os.cpu_count() or 1),
-    )
+    settings = {
+        "start_level": _int32("first", first, at_least=0),
+        "num_levels": _int32("levels", levels, at_least=0),
+        "distribution_mode": "easy",
+        "rand_seed": _int32("seed", seed),
+        "num_threads": min(count, os.cpu_count() or 1),
+    }
+    try:
+        return env.ProcgenGym3Env(num=count, env_name=name, **settings)
+    except OSError as error:
+        raise InputError(
+            f"Procgen cannot be loaded ({reason(error)}): install the system's libraries that it "
+            "asks for, on Debian libgl1 and libglib2.0-0"
+        ) from error
 
 
 def _int32(name: str, value: int, at_least: int | None = None) -> int:
