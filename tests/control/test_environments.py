@@ -92,3 +92,10 @@ def test_the_environments_of_a_vectorised_game_last_as_many_steps_as_they_are_wo
 def test_environments_that_do_not_begin_again_are_refused():
     with pytest.raises(InputError, match="with the autoreset_mode NEXT_STEP or SAME_STEP"):
         play(torch.nn.Linear(1, 2).eval(), vector(AutoresetMode.DISABLED), 2)
+
+
+def test_environments_that_begin_again_as_they_did_before_1_0_are_refused(monkeypatch):
+    env = gymnasium.make_vec("CartPole-v1", 2)
+    monkeypatch.setattr(gymnasium, "__version__", "0.29.1")
+    with pytest.raises(InputError, match=r"gymnasium 0\.29\.1 side by side .* 'gymnasium>=1\.0'"):
+        play(torch.nn.Linear(4, 2).eval(), env, 1)

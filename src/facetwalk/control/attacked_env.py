@@ -14,8 +14,8 @@ from facetwalk.spaces import Bounds
 _WRAPPERS = {
     "gym3": "attacked_gym3.AttackedGym3",
     "VecEnv": "attacked_vec_env.AttackedVecEnv",
-    "VectorEnv": "attacked_gymnasium.AttackedVectorEnv",
-    "Env": "attacked_gymnasium.AttackedEnv",
+    "VectorEnv": "attacked_vector_env.AttackedVectorEnv",
+    "Env": "attacked_gymnasium_env.AttackedEnv",
 }
 """Each imports the library whose environments it wraps."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -120,6 +121,7 @@ def kind_of(env: Any) -> Kind:
     if hasattr(env, "env_is_wrapped"):
         return "VecEnv"
     if hasattr(env, "num_envs"):
+        _check_gymnasium()
         return "VectorEnv"
     if all(hasattr(env, name) for name in ("reset", "step", "observation_space")):
         return "Env"
@@ -127,6 +129,16 @@ def kind_of(env: Any) -> Kind:
         "env must be a VecEnv of Stable-Baselines3, an environment of gymnasium or one of gym3; "
         f"it is a {type(env).__name__}"
     )
+
+
+def _check_gymnasium() -> None:
+    """Before 1.0 its environments side by side begin again in a way of their own."""
+    gymnasium = sys.modules.get("gymnasium")
+    if gymnasium is not None and int(gymnasium.__version__.split(".")[0]) < 1:
+        raise InputError(
+            f"environments of gymnasium {gymnasium.__version__} side by side cannot be used: pip "
+            "install 'gymnasium>=1.0', or make a VecEnv of Stable-Baselines3"
+        )
 
 
 def as_stepped(env: Any) -> Stepped:

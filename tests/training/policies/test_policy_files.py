@@ -9,6 +9,7 @@ from bright_halves import BrightHalves
 from test_policy_training import TINY, weights
 
 from facetwalk import InputError
+from facetwalk.digests import digest
 from facetwalk.training.policies import fitting, make_policy
 from facetwalk.training.policies.__main__ import main
 from facetwalk.zoo import impala_policy
@@ -27,6 +28,7 @@ def test_weights_are_those_of_the_training(tmp_path):
     assert json.loads(path.with_suffix(".json").read_text()) == record
     assert record["training"] == asdict(TINY)
     assert (record["steps"], record["command"]) == (48, "typed")
+    assert record["weights_digest"] == digest(loaded.state_dict().values())
     assert {path.name for path in path.parent.iterdir()} == {"Halves_ppo.pt", "Halves_ppo.json"}
 
 

@@ -14,14 +14,19 @@ from facetwalk.models import untouched_random_state
 from facetwalk.progress import Report
 from facetwalk.training.checkpoint import Checkpoint
 from facetwalk.training.policies.recipe import PolicyRecipe
-from facetwalk.types import MissingExtraError
+from facetwalk.types import InputError, MissingExtraError
 from facetwalk.zoo import ImpalaPolicy
 
 try:
-    from stable_baselines3 import PPO
+    from stable_baselines3 import PPO, __version__
     from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 except ImportError as error:
     raise MissingExtraError("training policies", "control") from error
+if tuple(map(int, __version__.split(".")[:2])) < (2, 3):
+    raise InputError(
+        f"Stable-Baselines3 {__version__} cannot train policies: pip install "
+        "'stable-baselines3>=2.3'"
+    )
 
 from facetwalk.training.policies.features import ImpalaFeatures, as_impala
 from facetwalk.training.policies.games import Gym3VecEnv

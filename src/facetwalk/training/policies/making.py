@@ -13,6 +13,7 @@ import torch
 
 from facetwalk.control import play
 from facetwalk.control.environments import procgen
+from facetwalk.digests import digest
 from facetwalk.progress import progress_report
 from facetwalk.training.checkpoint import Checkpoint, check_same
 from facetwalk.training.making import (
@@ -89,6 +90,7 @@ def make_policy(
         "train_levels": _played(net, games, recipe, episodes, 0, recipe.levels),
         "fresh_levels": _played(net, games, recipe, episodes, recipe.levels, 0),
         "history": trained.history,
+        "weights_digest": digest(trained.net.state_dict().values()),
         "seconds": round(trained.seconds, 3),
         "command": command,
         "torch": torch.__version__,
