@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 from attacks import SOLVED
-from networks import CASES, Case
+from networks import BY_NORM, Case
 from outcome import Target
 from random_networks import SIZES
 from report import RESULTS, markdown, save
@@ -112,6 +112,10 @@ PARTS: dict[str, Change] = {
     "kernel in the first generation too": lambda plan: replace(
         plan, first=from_random_points(plan, plan.first.steps)
     ),
+    "no kernel in the first generation": lambda plan: replace(
+        plan,
+        first=replace(plan.first, width=0.0),  # pyright: ignore
+    ),
     "no annealing: kernel to the end": lambda plan: inner(plan, annealing=1.0),
     "no momentum": lambda plan: inner(plan, momentum=0.0),
     "no recombination: restarts": restarts,
@@ -128,7 +132,7 @@ PARTS: dict[str, Change] = {
 SETTINGS: dict[str, Change] = {
     **{
         f"width {width:g}": lambda plan, w=width: inner(plan, width=w)
-        for width in (0.004, 0.0075, 0.015, 0.03, 0.06)
+        for width in (0.0015, 0.004, 0.0075, 0.015, 0.03, 0.06)
     },
     **{
         f"annealing {share:g}": lambda plan, a=share: inner(plan, annealing=a)
@@ -187,14 +191,14 @@ def success(case: Case, name: str, change: Change, options: argparse.Namespace) 
     first = 0 if case.network == "digits" else 1000
     target = Target.of(case, options.device, slice(first, first + options.images))
     margin = Margin(target.labels)
-    plan = change(_recombined(Auto(evaluations=options.budget).plan(to_the_last_digit=False)))
+    auto, shares_room = Auto(evaluations=options.budget), target.space.shares_room
+    plan = change(_recombined(auto.plan(to_the_last_digit=False, shares_room=shares_room)))
     objective = margin
     if isinstance(plan, Recombination) and not plan.mixed:
         objective = Guided(margin, CrossEntropy(target.labels))
     elif name == MORE_ENTROPY:
         objective = EntropyEveryOtherTurn(target.labels)
-    space = fw.LinfBall(target.images, target.eps, bounds=(0, 1))
-    problem = fw.Problem(target.model, objective, space)
+    problem = fw.Problem(target.model, objective, target.space)
     return [
         100 * (_values(problem, plan, seed, stop_at=SOLVED) > 0).float().mean().item()
         for seed in range(options.seeds)
@@ -229,6 +233,8 @@ def main() -> None:
         nargs="+",
         default=["mnist_cnn_pgd", "mnist-cnn-0.3", "mnist-strided", "cifar-cnn", "digits"],
     )
+    parser.add_argument("--norm", default="inf", choices=BY_NORM, help="of the classifiers' sets")
+    parser.add_argument("--changes", nargs="+", default=[""], help="names contain one of these")
     parser.add_argument("--models", default="AC", help="random networks")
     parser.add_argument("--networks", type=int, default=256, help="how many random ones")
     parser.add_argument("--budget", type=int, default=1000)
@@ -237,16 +243,24 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    cases = [case for case in CASES if any(part in case.name for part in options.networks_named)]
-    changes = PARTS if options.table == "parts" else SETTINGS
-    title = f"Success (%) at {options.budget} gradients; random networks: mean value at three times"
+    named = options.networks_named
+    cases = [c for c in BY_NORM[options.norm] if any(part in c.name for part in named)]
+    known = PARTS if options.table == "parts" else SETTINGS
+    changes = {
+        name: change
+        for name, change in known.items()
+        if any(part in name for part in options.changes)
+    }
+    page_name = f"ablation_{options.table}" + ("" if options.norm == "inf" else f"_l{options.norm}")
+    title = f"Success (%) at {options.budget} gradients"
+    title += "; random networks: mean value at three times" if options.models else ""
     measured: dict[str, dict[str, list[float]]] = {}
     found: dict[str, dict[str, Tensor]] = {}
     for name, change in changes.items():
         measured[name] = {case.name: success(case, name, change, options) for case in cases}
         found[name] = {f"Model {m}": best_values(m, change, options) for m in options.models}
         table, data = page(measured, found)
-        save(f"ablation_{options.table}", title, table, data, options.device, options.out)
+        save(page_name, title, table, data, options.device, options.out)
 
 
 def page(
@@ -269,11 +283,13 @@ def page(
             cells.append(f"{_cell(entry['measured'][model])}; {100 * reach:.0f} %")
         rows.append([name, *cells])
         data.append(entry)
-    note = (
-        f"After a mean value: how many networks end within {REACHED:g} of the best value "
-        "that any row of the table found."
-    )
-    return markdown(["", *measured[some], *found[some]], rows) + f"\n\n{note}", data
+    table = markdown(["", *measured[some], *found[some]], rows)
+    if limits:
+        table += (
+            f"\n\nAfter a mean value: how many networks end within {REACHED:g} of the best value "
+            "that any row of the table found."
+        )
+    return table, data
 
 
 def _cell(values: list[float]) -> str:

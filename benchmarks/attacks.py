@@ -32,9 +32,8 @@ def run(
     seed: int,
 ) -> Outcome:
     """One call of `maximize`."""
-    space = fw.LinfBall(target.images, target.eps, bounds=(0, 1))
     result = fw.maximize(
-        fw.Problem(target.model, objective, space),
+        fw.Problem(target.model, objective, target.space),
         solver=solver,
         starts=starts,
         seed=seed * 1_000_003,
@@ -126,12 +125,14 @@ def autoattack(target: Target, budget: int, seed: int) -> Outcome:
 
     counted = Counted(target.model)
     began = time.perf_counter()
+    norm = f"L{target.norm}"
     attack = AutoAttack(
-        counted, norm="Linf", eps=target.eps, device=str(target.images.device), seed=seed
+        counted, norm=norm, eps=target.eps, device=str(target.images.device), seed=seed
     )
     attacked, _ = attack.run_standard_evaluation(
         target.images, target.labels, batch_size=len(target.labels)
     )
+    assert target.space.contains(attacked).all(), "AutoAttack left the feasible set"
     outcome = untouched(replace(target, images=attacked))
     spent = counted.take()
     outcome.gradients += spent.backward // len(target.labels)
@@ -152,3 +153,8 @@ ATTACKS: dict[str, Attack] = {
     **PEERS,
     "ours": ours,
 }
+
+
+def attacks_in(norm: str) -> list[str]:
+    """Those that know the norm: torchattacks has none in L1."""
+    return [name for name in ATTACKS if norm != "1" or not name.startswith("torchattacks")]

@@ -11,8 +11,8 @@ import argparse
 from pathlib import Path
 
 import torch
-from attacks import ATTACKS
-from networks import CASES
+from attacks import ATTACKS, attacks_in
+from networks import BY_NORM
 from outcome import Outcome, Target
 from report import RESULTS, earlier, made_by, markdown, origin, write
 
@@ -44,7 +44,7 @@ def row(entry: dict) -> list[object]:
 
 def place(entry: dict) -> tuple[int, int]:
     """Where an entry stands in the table."""
-    cases = [case.name for case in CASES]
+    cases = [case.name for cases in BY_NORM.values() for case in cases]
     return cases.index(entry["case"]), list(ATTACKS).index(entry["attack"])
 
 
@@ -67,7 +67,8 @@ def main() -> None:
     parser.add_argument(
         "--networks", nargs="+", default=[""], help="names must contain one of these"
     )
-    parser.add_argument("--attacks", nargs="*", default=list(ATTACKS), choices=ATTACKS)
+    parser.add_argument("--norm", default="inf", choices=BY_NORM, help="in which eps is measured")
+    parser.add_argument("--attacks", nargs="+", default=[], choices=ATTACKS)
     parser.add_argument("--budget", type=int, default=1000, help="gradients for each image")
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first image's number")
@@ -80,12 +81,12 @@ def main() -> None:
     )
     options = parser.parse_args()
     known = {(entry["case"], entry["attack"]): entry for entry in earlier(options.add)}
-    for case in CASES:
-        if not any(part in case.name for part in options.networks) or not options.attacks:
+    for case in BY_NORM[options.norm]:
+        if not any(part in case.name for part in options.networks):
             continue
         some = slice(options.first, options.first + options.images)
         target = Target.of(case, options.device, some)
-        for name in options.attacks:
+        for name in options.attacks or attacks_in(options.norm):
             outcomes: list[Outcome] = []
             for seed in range(options.seeds):
                 outcomes.append(ATTACKS[name](target, options.budget, seed))

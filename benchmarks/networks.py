@@ -1,9 +1,14 @@
-"""The classifiers of the benchmarks: networks, images, and the radii at which they are attacked."""
+"""The classifiers of the benchmarks: networks, images, and the radii at which they are attacked.
+
+Those in L2 and L1 are the radii of Maini et al. (2020), "Adversarial robustness against the union
+of multiple perturbation models".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,18 +32,21 @@ from facetwalk.zoo import (
 
 @dataclass(frozen=True)
 class Case:
-    """A network under attack within L-infinity radius `eps`, pixels in [0, 1]."""
+    """A network under attack within `eps` of each image, pixels in [0, 1]."""
 
     network: str
     load: Callable[[], nn.Module]
     images: Callable[[], tuple[Tensor, Tensor]]
     eps: float
     robust: bool
+    norm: str = "inf"
+    """In which `eps` is measured: "inf", "2" or "1"."""
 
     @property
     def name(self) -> str:
         eps = f"{255 * self.eps:g}/255" if self.eps < 0.05 else f"{self.eps:g}"
-        return f"{self.network}, eps {eps}"
+        norm = "" if self.norm == "inf" else f"L{self.norm} "
+        return f"{self.network}, {norm}eps {eps}"
 
 
 def _weights(name: str) -> dict[str, Any]:
@@ -89,6 +97,19 @@ def _digits() -> tuple[Tensor, Tensor]:
     return digits("test")
 
 
+def _within(norm: str, mnist: float, cifar: float) -> list[Case]:
+    """Robust networks in another norm than the one that they were trained for."""
+    released = ("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"))
+    certified = ("mnist_wong_kolter", _wong_kolter)
+    ours = ("mnist-cnn-0.3", "mnist-cnn-0.2", "mnist-strided-0.3", "mnist-pgd")
+    of_mnist = [released, certified, *((name, partial(shipped_net, name)) for name in ours)]
+    of_cifar = [(n, partial(shipped_net, n)) for n in ("cifar-cnn-8", "cifar-resnet-8")]
+    return [
+        *(Case(name, load, _mnist, mnist, robust=True, norm=norm) for name, load in of_mnist),
+        *(Case(name, load, _cifar, cifar, robust=True, norm=norm) for name, load in of_cifar),
+    ]
+
+
 CASES = [
     Case("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"), _mnist, 0.20, robust=True),
     Case("mnist_cnn_pgd", lambda: _released("mnist_cnn_pgd"), _mnist, 0.25, robust=True),
@@ -108,3 +129,9 @@ CASES = [
     Case("squeezenet1_1", _squeezenet, _imagenet, 0.25 / 255, robust=False),
     Case("digits", digits_net, _digits, 0.20, robust=True),
 ]
+
+BY_NORM = {
+    "inf": CASES,
+    "2": _within("2", mnist=2.0, cifar=0.5),
+    "1": _within("1", mnist=10.0, cifar=12.0),
+}

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from facetwalk.objectives import Margin
 from facetwalk.precision import products_in
+from facetwalk.spaces import BALLS, Space
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Target:
     images: Tensor
     labels: Tensor
     eps: float
+    norm: str = "inf"
 
     @classmethod
     def of(cls, case: Case, device: str, images: slice = slice(None)) -> Target:
@@ -29,7 +31,13 @@ class Target:
         model = case.load().to(device)
         for weight in model.parameters():
             weight.requires_grad_(False)
-        return cls(model, pixels[images].to(device), labels[images].to(device), case.eps)
+        pixels, labels = pixels[images].to(device), labels[images].to(device)
+        return cls(model, pixels, labels, case.eps, case.norm)
+
+    @property
+    def space(self) -> Space:
+        """Where each image may move."""
+        return BALLS[self.norm](self.images, self.eps, bounds=(0, 1))
 
     def select(self, rows: Tensor) -> Target:
         return replace(self, images=self.images[rows], labels=self.labels[rows])

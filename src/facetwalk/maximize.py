@@ -317,7 +317,10 @@ def _trial(
 
     def plan(budget: Auto) -> Method:
         alternatives = home.objective.has_alternatives
-        return budget.plan(relus, to_the_last_digit, inputs, start_is_given, alternatives)
+        shares_room = few.space.shares_room
+        return budget.plan(
+            relus, to_the_last_digit, inputs, start_is_given, alternatives, shares_room
+        )
 
     method = plan(budget)
     if seconds is None or budget.evaluations is not None:

@@ -51,6 +51,13 @@ def test_on_the_way_to_a_threshold_few_steps_in_the_end_push_the_best_points_on(
         assert last.momentum == 0
 
 
+@pytest.mark.parametrize("ball", [fw.LinfBall, fw.L2Ball, fw.L1Ball])
+def test_where_coordinates_share_the_room_the_first_generation_has_the_kernel_too(ball):
+    space = ball(torch.zeros(1, 3), 1.0)
+    result = fw.maximize(fw.Problem(tiny(), Output(0), space), evaluations=2000, stop_at=1e9)
+    assert (result.solver.first.width > 0) == space.shares_room
+
+
 def test_the_last_round_brings_images_nearer_to_a_threshold():
     """Of 80 test digits; the steps of the last round make the first one longer instead."""
     images, labels = (part[:80] for part in digits("test"))

@@ -35,8 +35,8 @@ def test_intersection_reaches_as_far_as_its_smallest_member():
 
 def test_scale_of_an_intersection_is_the_smallest_in_each_coordinate():
     box = Box(torch.tensor([-1.0, -0.2]), torch.tensor([1.0, 0.2]))
-    space = Intersection(L2Ball(torch.zeros(1, 2), 1.0), box)
-    torch.testing.assert_close(space.scale, torch.tensor([[1.0, 0.2 * 2**0.5]]))
+    space = Intersection(L2Ball(torch.zeros(1, 2), 0.5), box)
+    torch.testing.assert_close(space.scale, torch.tensor([[0.5, 0.2]]) * 2**0.5)
 
 
 def test_intersection_starts_from_a_common_point():

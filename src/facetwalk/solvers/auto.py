@@ -34,7 +34,7 @@ _PUSH = 50
 _PUSH_STEP, _PUSH_MOMENTUM = 0.4, 0.75
 _EXACT_FIRST = 1000
 """On the way to a threshold the first generation climbs exact gradients from so many evaluations
-on: later ones are enough to find dead neurons."""
+on, in boxes: later ones are enough to find dead neurons."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,15 @@ class Auto:
         inputs: int = 1,
         start_is_given: bool = False,
         alternatives: bool = False,
+        shares_room: bool = False,
     ) -> Method:
         """What to run for so many evaluations.
 
         A model without `relus` gets plain sign ascent. The last rounds polish what was found: to
         the last digit, or so that it reaches a threshold. Where the objective has no `alternatives`
         to climb, rounds are longer if there are many `inputs`, and a small budget is spent near a
-        start that is given.
+        start that is given. Where the space's coordinates share its room, all generations have the
+        kernel: random points are near its centre there, and not at corners far from it.
         """
         kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
         solver: Sign = (ActivationDescent if relus else Sign)(momentum=kind.momentum)
@@ -107,7 +109,7 @@ class Auto:
             start = solver
         else:
             last = _to_a_threshold(solver, steps)
-            exact = relus and budget >= _EXACT_FIRST
+            exact = relus and not shares_room and budget >= _EXACT_FIRST
             start = ActivationDescent(width=0.0) if exact else solver
         steps -= sum(each.steps for each in last)
         length = min(max(shortest, round(kind.growth * math.sqrt(budget))), kind.longest, steps)

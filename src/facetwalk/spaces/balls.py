@@ -131,6 +131,10 @@ class LinfBall(Ball):
         return moved
 
 
+_INPUTS_OF_A_NEURON = 100
+"""As many as a neuron has, roughly, where there are more."""
+
+
 class SharingBall(Ball):
     """A ball whose coordinates share the room: a way that is too long is shortened as a whole.
 
@@ -138,9 +142,11 @@ class SharingBall(Ball):
     point.
     """
 
+    shares_room = True
+
     @property
     def scale(self) -> Tensor:
-        return self.radius
+        return self.radius * math.sqrt(min(math.prod(self.shape), _INPUTS_OF_A_NEURON))
 
     @property
     @abstractmethod
@@ -218,6 +224,9 @@ class L2Ball(SharingBall):
 class L1Ball(SharingBall):
     """Within `eps` of the centre in the sum of absolute differences, and within `bounds`.
 
+    The steepest step moves the entry with the largest derivative alone, which is soon at a bound.
+    So `ascent` moves all, in proportion to the cubes of their derivatives.
+
     >>> L1Ball(torch.zeros(1, 2), eps=1.0).project(torch.tensor([[1.0, 0.5]])).tolist()
     [[0.75, 0.25]]
     """
@@ -237,11 +246,10 @@ class L1Ball(SharingBall):
 
     def ascent(self, gradient: Tensor) -> Tensor:
         size = gradient.abs().flatten(1)
-        largest = max(1, size.shape[1] // 20)
-        threshold = size.topk(largest, dim=1).values[:, -1]
-        signs = gradient.sign() * (gradient.abs() >= per_row(threshold, gradient))
-        entries = signs.abs().flatten(1).sum(1).clamp_min(1)
-        return self.radius * signs / per_row(entries, gradient)
+        largest = size.amax(1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
+        cube = (size / largest).pow(3)
+        share = cube / cube.sum(1, keepdim=True).clamp_min(1)
+        return self.radius * gradient.sign() * share.reshape(gradient.shape)
 
 
 def _depth(random: Streams, direction: Tensor) -> Tensor:

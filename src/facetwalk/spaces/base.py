@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -38,13 +38,18 @@ class Space(ABC):
         Step sizes are given in this unit.
         """
 
+    shares_room: ClassVar[bool] = False
+    """Whether a coordinate that moves far leaves less room to the others, as in L2 and L1 balls."""
+
     @property
     def scale(self) -> Tensor:
         """The unit in which distances to hyperplanes are measured, broadcastable to `(B, *shape)`.
 
-        How far the farthest point is from the centre: the radius of an L2 or L1 ball, and half the
-        diagonal, `radius * sqrt(n)`, of a box or an L-infinity ball (in each coordinate, where the
-        sides differ).
+        Half the diagonal, `radius * sqrt(n)`, of a box or an L-infinity ball (in each coordinate,
+        where the sides differ). A point of an L2 or L1 ball comes a radius nearer to a hyperplane
+        at most, and one of a box by the root of as many radii as the neuron has inputs; so that a
+        width means as much there, the unit of these balls is that of a box with 100 inputs (or n,
+        if there are fewer).
         """
         return self.radius * math.sqrt(math.prod(self.shape))
 
@@ -72,7 +77,7 @@ class Space(ABC):
         """The step that increases a linear function the most, one radius long.
 
         In the set's own geometry: the gradient's signs for boxes and L-infinity balls, its
-        direction for L2 balls, its largest entries for L1 balls.
+        direction for L2 balls, its cubes for L1 balls.
         """
         return self.radius * gradient.sign()
 

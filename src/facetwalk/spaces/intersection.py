@@ -77,6 +77,10 @@ class Intersection(Space):
         return smallest(member.radius for member in self.members)
 
     @property
+    def shares_room(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return any(member.shares_room for member in self.members)
+
+    @property
     def scale(self) -> Tensor:
         return smallest(member.scale for member in self.members)
 
