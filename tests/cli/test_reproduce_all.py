@@ -172,7 +172,6 @@ def test_without_files_what_needs_them_fails_in_words():
     }
 
 
-@pytest.mark.slow
 def test_the_quick_forms_of_all_experiments_run_and_are_shown(run, tmp_path):
     printed = run("reproduce", "all", "--quick", "--quiet", "--out", tmp_path)
     page = (tmp_path / "index.html").read_text()
