@@ -1,5 +1,6 @@
 from itertools import pairwise
 
+import pytest
 from synthetic_records import attack, cost
 
 from facetwalk.experiments.adversarial.attacks import ORDER
@@ -92,6 +93,27 @@ def test_numbers_above_bars_do_not_overlap():
     boxes = sorted((t.get_window_extent() for t in figure.axes[0].texts), key=lambda box: box.x0)
     assert len(boxes) == 4 * len(ORDER)
     assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+
+
+@pytest.mark.parametrize("success", [0.0, 0.01, 0.04, 0.05, 0.06, 0.12, 0.5, 0.95, 0.97, 1.0])
+def test_diamonds_lie_on_no_number(success):
+    names = ("PGD (paper)", "ADR-GD (paper)")
+    models = [("mnist_cnn_clean", False), ("mnist_cnn_pgd", True)]
+    figure = draw(
+        [
+            attack(name, success, model=model, robust=robust)
+            for model, robust in models
+            for name in names
+        ]
+    )
+    figure.draw_without_rendering()
+    for axes in figure.axes[:2]:
+        numbers = [text.get_window_extent() for text in axes.texts]
+        diamonds = [line.get_window_extent() for line in axes.lines]
+        assert len(numbers) == 2
+        assert diamonds
+        assert not any(each.overlaps(number) for each in diamonds for number in numbers)
+        assert all(number.y1 <= axes.get_window_extent().y1 for number in numbers)
 
 
 def test_before_the_first_attack_has_finished_there_is_nothing_to_draw():

@@ -25,6 +25,7 @@ def test_there_is_a_record_for_each_cell(finished):
     for record in found:
         assert 0.98 * record["budget"] <= record["gradients"] <= record["budget"]
         assert len(record["values"]) == 2
+        assert record["machine"]
     for name in ("table.md", "comment.md", "figure.png"):
         assert (finished / name).stat().st_size > 200
 

@@ -1,5 +1,6 @@
 import math
 import statistics
+from itertools import pairwise
 
 import pytest
 from ablation_records import proven, record
@@ -94,12 +95,44 @@ def test_three_percent_of_the_papers_mean_is_near(mean, verdict):
     said = comment([record("ADR-GD (released)", [[mean - 1, mean + 1]], **long)])
     (sentence,) = (each for each in said if "the paper" in each)
     assert sentence.endswith(f"and the paper of 43.95: {verdict} 3 %.")
-    assert "over 2 fresh networks (standard error 1.00)" in sentence
+    assert f"over 2 fresh networks (standard error 1.00, {100 / mean:.1f} %)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "verdict"),
+    [
+        (45.0, 2.0, "+2.4 %, within 3 %; so few networks cannot decide that."),
+        (47.0, 2.0, "+6.9 %, not within 3 %; so few networks cannot decide that."),
+        (55.0, 2.0, "+25.1 %, not within 3 %."),
+        (45.0, 1.0, "+2.4 %, within 3 %."),
+    ],
+)
+def test_a_mean_decides_nothing_where_networks_differ_too_much(mean, half, verdict):
+    long = {"part": "appendix", "budget": 6000}
+    said = comment([record("ADR-GD (released)", [[mean - half, mean + half]], **long)])
+    (sentence,) = (each for each in said if "the paper" in each)
+    assert sentence.endswith(verdict)
+
+
+def test_runs_that_noise_changes_are_counted():
+    gd = record("GD", [[1.0, 2.0], [1.0, 2.0]])
+    noisy = record("Perturbed GD", [[1.0, 2.5], [1.0, 2.0]])
+    names = "Perturbed GD ends at another value than GD in"
+    assert f"Model A: {names} 1 of 4 runs." in comment([gd, noisy])
+    one, other = proven("GD", [[9.0, 30.0]]), proven("Perturbed GD", [[9.0, 30.0]])
+    assert f"Proven optima: {names} 0 of 2 runs." in comment([one, other])
+    assert not any(names in sentence for sentence in comment([noisy]))
+
+
+def test_the_machine_is_named_where_it_is_known():
+    assert comment([record("GD", [[1.0]], machine="loom")])[-1] == "Measured on loom."
+    assert not any("Measured" in sentence for sentence in comment([record("GD", [[1.0]])]))
 
 
 def test_fresh_networks_of_model_b_are_set_beside_the_papers():
     (_, sentence) = comment([record("GD", [[2530.0]], model="B")])
     assert "a mean of 2,530 over 1 fresh network, and the paper of 3,874: -34.7 %" in sentence
+    assert sentence.endswith("so few networks cannot decide that.")
 
 
 def test_parts_of_adr_gd_are_worth_something_or_not():
@@ -152,6 +185,17 @@ def test_the_figure_follows_gaps_and_compares_models():
     # 30 and 31 of 42, which the last row has
     (first, *_) = dots.lines
     assert first.get_xdata()[0] == pytest.approx(100 * (1 - 30.5 / 42))
+
+
+@pytest.mark.parametrize("budgets", [(20, 40, 80, 400), (100, 300, 1000, 3000, 6000, 10_000)])
+def test_numbers_of_gradients_stand_apart(budgets):
+    figure = draw([proven("ours", [[9.0, 30.0]], part="curve", budget=b) for b in budgets])
+    figure.draw_without_rendering()
+    axis = figure.axes[0].xaxis
+    shown = [text for text in axis.get_ticklabels(which="both") if text.get_text()]
+    assert [text.get_text() for text in shown] == [f"{budget:,}" for budget in budgets]
+    boxes = [text.get_window_extent() for text in shown]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_nothing_hangs_over_the_edge():

@@ -32,7 +32,8 @@ def test_there_is_a_row_for_each_case_and_method(finished):
     assert all(row[-2] == "2" for row in table.rows)
     for row, record in zip(table.rows, outcome.records, strict=True):
         assert int(row[-1]) == 12 - record["stood_still"]
-    assert len(outcome.comment) == 8
+    assert len(outcome.comment) == 9
+    assert outcome.comment[-1] == f"Measured on {outcome.records[0]['machine']}."
     assert all((out / name).stat().st_size > 200 for name in outcome.files)
 
 

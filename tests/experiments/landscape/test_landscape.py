@@ -60,6 +60,7 @@ def test_sentences_are_those_of_the_records(finished):
     (trapped,) = [sentence for sentence in outcome.comment if sentence.startswith("From 18 random")]
     assert f"is trapped {walks['traps']} times ({walks['traps'] / 18:.1%})" in trapped
     assert f"in {walks['left_by_ours']} of these." in trapped
+    assert outcome.comment[-1] == f"Measured on {walks['machine']}."
 
 
 def test_the_figure_shows_the_steps_and_the_arrows(finished):
@@ -84,5 +85,5 @@ def test_nothing_found_is_nothing_drawn(finished):
     bare = [patterns, {**walks, "pictures": {}}, {**hyperplanes, "picture": None}]
     assert len(LANDSCAPE.draw(bare).axes) == 4
     assert [row[0] for row in LANDSCAPE.tables(bare)[1].rows] == ["a"]
-    assert LANDSCAPE.comment(bare)[-1].startswith("Of ")
+    assert LANDSCAPE.comment(bare)[-2].startswith("Of ")
     assert LANDSCAPE.tables([]) == LANDSCAPE.comment([]) == []

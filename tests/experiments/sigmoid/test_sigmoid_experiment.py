@@ -31,7 +31,7 @@ def some_records() -> list[dict]:
 
 def test_every_sharpness_of_both_forms_has_as_many_gradients_as_gd():
     cells = plan(Request(models=("A", "B"), networks=1)).cells
-    solvers = [cell.measure.args[0].solver for cell in cells]  # pyright: ignore
+    solvers = [cell.measure.args[0].args[0].solver for cell in cells]  # pyright: ignore
     assert {solver.evaluations for solver in solvers} == {6000}
     for model in ("A", "B"):
         for name in ("ADR-GD (released)", "ADR-GD (paper)"):
@@ -50,6 +50,7 @@ def test_the_quick_form_writes_everything(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert len(lines) == len(asked.cells) == 9
     assert {line["gradients"] for line in lines} == {60.0}
+    assert outcome.comment[-1] == f"Measured on {lines[0]['machine']}."
     assert {"records.jsonl", "table.md", "comment.md", "figure.png"} <= set(outcome.files)
     assert "The quick form has Model A alone" in (tmp_path / "table.md").read_text()
 

@@ -40,7 +40,8 @@ def test_what_records_say_is_what_is_written(finished):
         sentence for sentence in outcome.comment if sentence.startswith("GD with steps of 0.0")
     ]
     assert "x = -0.39" in gd
-    assert "reached in 10." in outcome.comment[-1]
+    assert "reached in 10." in outcome.comment[-2]
+    assert outcome.comment[-1] == f"Measured on {outcome.records[0]['machine']}."
 
 
 def test_the_figure_shows_both_walks(finished):

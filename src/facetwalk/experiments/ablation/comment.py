@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from facetwalk.experiments.ablation import paper
-from facetwalk.experiments.ablation.methods import ADR_GD, BASELINES, GD, OURS, SIGN, VARIANTS
+from facetwalk.experiments.ablation.methods import (
+    ADR_GD,
+    BASELINES,
+    GD,
+    OURS,
+    PERTURBED_GD,
+    SIGN,
+    VARIANTS,
+)
 from facetwalk.experiments.ablation.summary import (
     APPENDIX,
     EQUAL,
@@ -17,10 +25,13 @@ from facetwalk.experiments.ablation.summary import (
     summarise,
 )
 from facetwalk.experiments.experiment import Record
+from facetwalk.experiments.machines import measured_on
 from facetwalk.experiments.random_networks import written
 
 _CLOSE = 0.03
 """A mean so near to the paper's is called the same."""
+_SURE = 2
+"""Standard errors that a mean may lie off by chance."""
 _GAP = 0.01
 """A proven optimum is reached so near to it."""
 
@@ -39,7 +50,7 @@ def comment(records: Sequence[Record]) -> list[str]:
     if known is not None:
         found = {(each.part, each.method): each for each in summaries if each.model == PROVEN}
         sentences += _on_proven(known, found)
-    return sentences
+    return [*sentences, *measured_on(records)]
 
 
 def _on(found: _Found) -> Iterator[str]:
@@ -47,6 +58,7 @@ def _on(found: _Found) -> Iterator[str]:
     if equal:
         yield _highest(list(equal.values()))
     yield from _on_adr_gd(equal)
+    yield from _on_noise(equal)
     yield from _on_variants(found)
     for part, method in ((EQUAL, GD), (APPENDIX, ADR_GD)):
         if (part, method) in found:
@@ -82,6 +94,17 @@ def _on_adr_gd(equal: dict[str, Summary]) -> Iterator[str]:
                 yield f"{start} {verb} {names}."
 
 
+def _on_noise(equal: dict[str, Summary]) -> Iterator[str]:
+    """Whether the noise of Perturbed GD changes what GD finds."""
+    if GD not in equal or PERTURBED_GD not in equal:
+        return
+    differs = equal[GD].values != equal[PERTURBED_GD].values
+    yield (
+        f"{PERTURBED_GD} ends at another value than {GD} in {differs.sum()} of "
+        f"{_count(differs.size, 'run')}."
+    )
+
+
 def _on_variants(found: _Found) -> Iterator[str]:
     """Whether each part of ADR-GD is worth something, with the appendix's number of steps."""
     whole = found.get((APPENDIX, ADR_GD))
@@ -99,13 +122,16 @@ def _on_variants(found: _Found) -> Iterator[str]:
 
 def _beside_paper(found: Summary) -> str:
     quoted = paper.MEANS[found.method, found.model]
-    off = found.mean / quoted - 1
+    off, error = found.mean / quoted - 1, found.error / found.mean
     side = "within" if abs(off) <= _CLOSE else "not within"
-    error = "" if np.isnan(found.error) else f" (standard error {written(found.error)})"
+    share = f"{100 * error:.1f} %"
+    beside = "" if np.isnan(error) else f" (standard error {written(found.error)}, {share})"
+    decided = error <= _CLOSE or abs(off) - _CLOSE > _SURE * error
+    doubt = "" if decided else "; so few networks cannot decide that"
     return (
         f"{found.method} with {found.budget:,} gradients has a mean of {written(found.mean)} over "
-        f"{_count(found.values.shape[1], 'fresh network')}{error}, and the paper of "
-        f"{written(quoted)}: {100 * off:+.1f} %, {side} {100 * _CLOSE:.0f} %."
+        f"{_count(found.values.shape[1], 'fresh network')}{beside}, and the paper of "
+        f"{written(quoted)}: {100 * off:+.1f} %, {side} {100 * _CLOSE:.0f} %{doubt}."
     )
 
 
@@ -113,6 +139,7 @@ def _on_proven(known: Record, found: _Found) -> Iterator[str]:
     optima, names = np.array(known["optima"]), known["names"]
     equal = [each for (part, _), each in found.items() if part == EQUAL]
     if equal:
+        yield from (f"Proven optima: {each}" for each in _on_noise({e.method: e for e in equal}))
         shares = {each.method: 100 * each.shares(optima).mean() for each in equal}
         best = max(shares, key=lambda name: shares[name])
         worst = min(shares, key=lambda name: shares[name])

@@ -73,8 +73,10 @@ def _draw_curves(axes: Axes, shown: Sequence[Summary], limits: Mapping[str, np.n
         axes.fill_between(x, gaps.min(1), gaps.max(1), color=color, alpha=0.12, lw=0)
     axes.axhline(0, color=_OPTIMUM, lw=1.6, label="proven optimum", zorder=1)
     axes.set_xscale("log")
+    axes.minorticks_off()
+    _tick(axes.xaxis, sorted({each.budget for each in shown}))
     axes.set_yscale("symlog", **_SCALE)
-    _tick(axes.yaxis)
+    _tick(axes.yaxis, _TICKS)
     axes.set_ylim(1.2 * max(axes.get_ylim()), -0.3 * _FINEST)
     count = len(limits.get(PROVEN, ()))
     axes.set_title(f"Model A, networks whose optimum is proven: {count}", fontsize=10)
@@ -95,15 +97,15 @@ def _draw_dots(axes: Axes, shown: Sequence[Summary], limits: Mapping[str, np.nda
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.set_xscale("symlog", **_SCALE)
-    _tick(axes.xaxis)
+    _tick(axes.xaxis, _TICKS)
     axes.set_xlim(1.2 * max(axes.get_xlim()), -0.3 * _FINEST)
     budget = f" with {shown[0].budget:,} gradients" if shown else ""
     axes.set_title(f"Random networks{budget}", fontsize=10)
     axes.set_xlabel("% below the best value known (bars: seeds)", fontsize=9)
 
 
-def _tick(axis: Axis) -> None:
+def _tick(axis: Axis, places: Sequence[float]) -> None:
     from matplotlib.ticker import FixedLocator
 
-    axis.set_major_locator(FixedLocator(_TICKS))
-    axis.set_major_formatter("{x:g}")
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter("{x:,g}")

@@ -11,9 +11,10 @@ from facetwalk.solvers import Adagrad, Adam, Apgd, Auto, PerturbedGd, Sign
 RESTART = 300
 """Steps of one restart, about."""
 
-GD, PAPER_ADR_GD, ADR_GD = "GD", "ADR-GD (paper)", "ADR-GD (released)"
+GD, PERTURBED_GD = "GD", "Perturbed GD"
+PAPER_ADR_GD, ADR_GD = "ADR-GD (paper)", "ADR-GD (released)"
 SIGN, APGD, OURS = "Sign, restarts", "APGD, restarts", "ours"
-BASELINES = (GD, "Adam", "Adagrad", "Perturbed GD")
+BASELINES = (GD, "Adam", "Adagrad", PERTURBED_GD)
 """The paper's own."""
 
 _PARTS = {
@@ -81,7 +82,7 @@ METHODS = (
     Method(GD, lambda model, gradients: Run(paper_gd(gradients))),
     Method("Adam", _adam),
     Method("Adagrad", _adagrad),
-    Method("Perturbed GD", _perturbed_gd),
+    Method(PERTURBED_GD, _perturbed_gd),
     Method(PAPER_ADR_GD, lambda model, gradients: Run(adr_gd(model, gradients, "paper"))),
     Method(ADR_GD, lambda model, gradients: Run(adr_gd(model, gradients, "released"))),
     *(Method(name, _variant(lacks)) for name, lacks in _PARTS.items()),

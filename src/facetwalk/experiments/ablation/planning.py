@@ -10,6 +10,7 @@ from facetwalk.experiments.ablation.methods import ADR_GD_FORMS, CURVES, METHODS
 from facetwalk.experiments.ablation.proven import Optimum, proven_optima
 from facetwalk.experiments.ablation.summary import APPENDIX, CURVE, EQUAL, LONG, PROVEN
 from facetwalk.experiments.experiment import Cell, Plan, Record
+from facetwalk.experiments.machines import with_machine
 from facetwalk.experiments.random_networks import Outputs, Request, random_networks
 
 
@@ -39,25 +40,27 @@ def plan(request: Request) -> Plan:
     for model in request.models:
         networks = random_networks(model, request.networks)
         outputs = Outputs.of(networks, request.seeds, request.device)
-        cells += _cells(model, outputs, gradients, [])
+        cells += _cells(model, outputs, gradients, request.device, [])
     if "A" in request.models:
         optima = proven_optima()
         networks = [each.network() for each in optima]
         outputs = Outputs.of(networks, request.seeds, request.device)
-        cells += _cells(PROVEN, outputs, gradients, optima)
+        cells += _cells(PROVEN, outputs, gradients, request.device, optima)
     return Plan(request.settings, cells, request.left_out)
 
 
 def _cells(
-    model: str, outputs: Outputs, gradients: _Gradients, optima: Sequence[Optimum]
+    model: str,
+    outputs: Outputs,
+    gradients: _Gradients,
+    device: str,
+    optima: Sequence[Optimum],
 ) -> Iterator[Cell]:
     made_from = outputs.made_from
     for part, method, budget in _parts(gradients, with_curves=bool(optima)):
-        yield Cell(
-            {"model": model, "method": method.name, "part": part, "budget": budget},
-            made_from,
-            partial(_measure, model, outputs, method, budget, optima),
-        )
+        about = {"model": model, "method": method.name, "part": part, "budget": budget}
+        measure = partial(_measure, model, outputs, method, budget, optima)
+        yield Cell(about, made_from, partial(with_machine, measure, device))
 
 
 def _parts(gradients: _Gradients, with_curves: bool) -> Iterator[tuple[str, Method, int]]:

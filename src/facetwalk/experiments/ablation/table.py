@@ -30,8 +30,10 @@ ABOUT = (
     "the appendix's number of steps. Probes, forward passes that measure normals, come on top. "
     "M1 to M4 are the released form of ADR-GD, each without one of its parts.",
     "Shares: the sum of values over the sum of optima. `A, proven` are networks of Model A whose "
-    "optimum is proven; for all others the optimum is the best value that any row and seed found "
-    "on each network, which proves nothing.",
+    "optimum is proven to 0.01: it lies between the best value that branch and bound found and its "
+    "bound. Shares are of that value, the lower end, which a run may exceed by a little. For all "
+    "other networks the optimum is the best value that any row and seed found, which proves "
+    "nothing.",
 )
 
 _Rows = dict[tuple[str, int], dict[str, Summary]]
@@ -119,6 +121,6 @@ def _proven(rows: _Rows, known: Record) -> Table:
         for number, name in enumerate(known["names"])
     ]
     columns = [f"{each.method}, {each.gradients:,.0f}" for each in shown]
-    title = "Networks whose optimum is proven, and the worst seed of some methods"
-    columns = ["network", "proven value", "bound above", *columns]
+    title = "Networks whose optimum is proven to 0.01, and the worst seed of some methods"
+    columns = ["network", "optimum, at least", "at most", *columns]
     return Table(title, columns, cells, words=["network"])

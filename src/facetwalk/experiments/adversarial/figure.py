@@ -32,6 +32,10 @@ _GREY, _PINK = "#f4f5f6", "#fdf0f2"
 _NARROWEST, _GROUP, _ROW, _ENTRY = 7.0, 1.4, 2.2, 1.75
 """Inches: the whole figure at least, one network, one row, an entry of the legend."""
 _BAR = 0.8 / len(ORDER)
+_PADDING, _DIAMOND = 2.0, 4.0
+"""Points: below a number, and the size of a diamond."""
+_NUMBER = 16.0
+"""Points that a number takes at most; on the scale of success each is about a percent."""
 
 
 def draw(records: Sequence[Record]) -> Figure:
@@ -88,12 +92,13 @@ def _panel(axes: Axes, shown: Sequence[Summary], models: Sequence[str], measure:
     for each in shown:
         x = models.index(each.model) + left + _BAR * names.index(each.attack)
         height = scale * getattr(each, measure)
-        bars = axes.bar(x, height, 0.92 * _BAR, color=_COLORS[each.attack], zorder=2)
-        number = _number(height, measure)
-        axes.bar_label(bars, fmt=number, fontsize=6.5, padding=2, rotation=90)  # else too wide
+        axes.bar(x, height, 0.92 * _BAR, color=_COLORS[each.attack], zorder=2)
         quoted = paper.SUCCESS.get((each.model, each.attack))
         if measure == "success" and not each.targeted and quoted is not None:
-            axes.plot(x, 100 * quoted, "D", color=_QUOTED, markersize=4, zorder=3)
+            axes.plot(x, 100 * quoted, "D", color=_QUOTED, markersize=_DIAMOND, zorder=3)
+            _write_beside(axes, x, height, 100 * quoted)
+        else:
+            _write(axes, x, height, _number(height, measure), _PADDING)
     axes.set_xticks(range(len(models)), models, fontsize=8.5)
     axes.set_xlim(-0.5, len(models) - 0.5)
     axes.tick_params(axis="y", labelsize=8)
@@ -106,10 +111,34 @@ def _panel(axes: Axes, shown: Sequence[Summary], models: Sequence[str], measure:
         side.set_visible(False)
 
 
+def _write_beside(axes: Axes, x: float, height: float, quoted: float) -> None:
+    """Where a diamond would lie on a bar's number, the number stands above the diamond."""
+    number = _number(height, "success")
+    if -_DIAMOND <= quoted - height <= _NUMBER:
+        _write(axes, x, max(height, quoted), number, _PADDING + _DIAMOND)
+    else:
+        _write(axes, x, height, number, _PADDING)
+
+
+def _write(axes: Axes, x: float, y: float, number: str, padding: float) -> None:
+    """Upright, or it would be too wide; below a bar that hangs down."""
+    side = -1 if y < 0 else 1
+    axes.annotate(
+        number,
+        (x, y),
+        (0, side * padding),
+        textcoords="offset points",
+        ha="center",
+        va="top" if y < 0 else "bottom",
+        fontsize=6.5,
+        rotation=90,
+    )
+
+
 def _number(height: float, measure: str) -> str:
     if measure == "success" or abs(height) >= 10:
-        return "%.0f"
-    return "%.1f" if abs(height) >= 1 else "%.2f"
+        return f"{height:.0f}"
+    return f"{height:.1f}" if abs(height) >= 1 else f"{height:.2f}"
 
 
 def _legend(figure: Figure, summaries: Sequence[Summary]) -> None:
@@ -121,7 +150,7 @@ def _legend(figure: Figure, summaries: Sequence[Summary]) -> None:
         Patch(color=_COLORS[name], label=name) for name in ORDER if name in attacks
     ]
     if any((each.model, each.attack) in paper.SUCCESS for each in summaries):
-        style = {"marker": "D", "linestyle": "", "markersize": 4}
+        style = {"marker": "D", "linestyle": "", "markersize": _DIAMOND}
         handles.append(Line2D([], [], color=_QUOTED, label="what the paper says", **style))
     columns = int(figure.get_figwidth() / _ENTRY)
     place = "outside upper center"

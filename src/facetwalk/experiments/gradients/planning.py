@@ -10,6 +10,7 @@ from facetwalk.experiments.experiment import Cell, Plan
 from facetwalk.experiments.gradients.cases import image_cases, random_case, stand_in
 from facetwalk.experiments.gradients.measuring import measure
 from facetwalk.experiments.gradients.walks import methods
+from facetwalk.experiments.machines import with_machine
 from facetwalk.experiments.random_networks import SIZES
 from facetwalk.types import InputError
 
@@ -58,7 +59,7 @@ def plan(request: Request) -> Plan:
         Cell(
             {"model": case.name, "method": method.name},
             case.made_from,
-            partial(measure, case, method, looks),
+            partial(with_machine, partial(measure, case, method, looks), device),
         )
         for case in cases
         for method in methods(steps + 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from facetwalk.experiments.experiment import Record
 from facetwalk.experiments.gradients.measuring import QUANTILES
+from facetwalk.experiments.machines import measured_on
 from facetwalk.experiments.tables import Table
 
 ABOUT = (
@@ -95,7 +96,8 @@ def _percent(values: Sequence[float | None]) -> str:
 
 def comment(records: Sequence[Record]) -> list[str]:
     """Two sentences for each case and method."""
-    return [sentence for record in records for sentence in _on(record)]
+    found = [sentence for record in records for sentence in _on(record)]
+    return [*found, *measured_on(records)]
 
 
 def _on(record: Record) -> Iterator[str]:

@@ -12,6 +12,7 @@ from facetwalk.experiments.landscape.networks import LARGE, SMALL, networks
 from facetwalk.experiments.landscape.one_sided import search_hyperplanes
 from facetwalk.experiments.landscape.patterns import find_patterns
 from facetwalk.experiments.landscape.traps import search_walks
+from facetwalk.experiments.machines import with_machine
 
 _NETWORKS, _STARTS, _POINTS = 64, 64, 128
 _QUICK_NETWORKS, _QUICK_STARTS, _QUICK_POINTS = 6, 8, 16
@@ -41,9 +42,13 @@ def plan(request: Request) -> Plan:
         digest(weight for net in networks(sizes, count) for weight in net.parameters())
         for sizes in (SMALL, LARGE)
     )
+    parts = [
+        ("patterns", small, find_patterns),
+        ("walks", large, partial(search_walks, count, starts)),
+        ("hyperplanes", large, partial(search_hyperplanes, count, points)),
+    ]
     cells = [
-        Cell({"part": "patterns"}, small, find_patterns),
-        Cell({"part": "walks"}, large, partial(search_walks, count, starts)),
-        Cell({"part": "hyperplanes"}, large, partial(search_hyperplanes, count, points)),
+        Cell({"part": part}, made_from, partial(with_machine, measure, "cpu"))
+        for part, made_from, measure in parts
     ]
     return Plan({"quick": request.quick}, cells)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from facetwalk.experiments.experiment import Record
 from facetwalk.experiments.landscape.traps import AT_MAXIMUM
+from facetwalk.experiments.machines import measured_on
 from facetwalk.experiments.tables import Table
 
 ABOUT = (
@@ -107,7 +108,7 @@ def comment(records: Sequence[Record]) -> list[str]:
         sentences += _on_walks(walks)
     if hyperplanes := part_of(records, "hyperplanes"):
         sentences += _on_hyperplanes(hyperplanes)
-    return sentences
+    return [*sentences, *measured_on(records)]
 
 
 def _on_walks(walks: Record) -> Iterator[str]:

@@ -16,9 +16,11 @@ from facetwalk.experiments.tables import Table
 ABOUT = (
     "Milliseconds of one step: what a run takes longer than one of 25 steps, over the steps that "
     "it has more; medians of runs that take turns, ± half the distance between the least and the "
-    "most. On a CPU they are those of the processor. A step of PGD takes one gradient; a step of "
-    "ADR-GD takes two, and every 25 steps it measures normals by forward passes. So a step of "
-    "ADR-GD costs two steps of PGD at least.",
+    "most. On a CPU they are those of the processor.",
+    "A step of PGD is a pass forward and one back. A step of ADR-GD is two of each, as one batch, "
+    "and work on gates; every 25 steps it measures normals by forward passes. Where a pass fills "
+    "the machine, that costs two steps of PGD and more. It can cost less where launching kernels "
+    "takes longer than running them.",
     "Weights are random (seed 0) and images are noise, which changes no time. The paper does not "
     "say how many images it had at once, nor on which machine: its times cannot be compared with "
     "ours, its ratios can.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from facetwalk.experiments.experiment import Record
+from facetwalk.experiments.machines import measured_on
 from facetwalk.experiments.random_networks import written
 from facetwalk.experiments.sigmoid import paper
 from facetwalk.experiments.sigmoid.planning import ALPHAS, GD, PRESETS
@@ -19,7 +20,7 @@ def comment(records: Sequence[Record]) -> list[str]:
         here = [each for each in summaries if each.model == model]
         for name in PRESETS.values():
             sentences += _on([each for each in here if each.method in (GD, name)])
-    return sentences
+    return [*sentences, *measured_on(records)]
 
 
 def _on(shown: Sequence[Summary]) -> Iterator[str]:

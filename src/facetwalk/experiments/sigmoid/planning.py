@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from facetwalk.experiments.experiment import Cell, Plan
+from facetwalk.experiments.machines import with_machine
 from facetwalk.experiments.random_networks import (
     Outputs,
     Request,
@@ -15,6 +16,7 @@ from facetwalk.experiments.random_networks import (
     paper_gd,
     random_networks,
 )
+from facetwalk.solvers import Method
 
 ALPHAS = (20, 200, 2000, 20000)
 """The sharpnesses of the paper's table."""
@@ -37,16 +39,20 @@ def plan(request: Request) -> Plan:
     cells: list[Cell] = []
     for model in request.models:
         networks = random_networks(model, request.networks)
-        cells += _cells(model, Outputs.of(networks, request.seeds, request.device), gradients)
+        outputs = Outputs.of(networks, request.seeds, request.device)
+        cells += _cells(model, outputs, gradients, request.device)
     return Plan(request.settings, cells, request.left_out)
 
 
-def _cells(model: str, outputs: Outputs, gradients: int) -> Iterator[Cell]:
+def _cells(model: str, outputs: Outputs, gradients: int, device: str) -> Iterator[Cell]:
     made_from = outputs.made_from
-    gd = Run(paper_gd(gradients))
-    yield Cell({"model": model, "method": GD}, made_from, partial(outputs.solve, gd))
+
+    def cell(about: dict[str, str | int], solver: Method) -> Cell:
+        solve = partial(outputs.solve, Run(solver))
+        return Cell({"model": model, **about}, made_from, partial(with_machine, solve, device))
+
+    yield cell({"method": GD}, paper_gd(gradients))
     for preset, name in PRESETS.items():
         for alpha in ALPHAS:
             solver = replace(adr_gd(model, gradients, preset), sharpness=float(alpha))
-            about = {"model": model, "method": name, "alpha": alpha}
-            yield Cell(about, made_from, partial(outputs.solve, Run(solver)))
+            yield cell({"method": name, "alpha": alpha}, solver)

@@ -8,6 +8,7 @@ from functools import partial
 from facetwalk import exact
 from facetwalk.digests import digest
 from facetwalk.experiments.experiment import Cell, Plan, Record
+from facetwalk.experiments.machines import with_machine
 from facetwalk.experiments.toy.network import SEGMENTS, START, ToyNetwork, extension, line
 from facetwalk.experiments.toy.walking import METHODS, Method, walk
 from facetwalk.objectives import Output
@@ -33,10 +34,11 @@ def plan(request: Request) -> Plan:
     """
     made_from = digest(ToyNetwork().parameters())
     seeds = _QUICK_SEEDS if request.quick else _SEEDS
-    cells = [Cell({"method": "none"}, made_from, describe_network)]
+    cells = [Cell({"method": "none"}, made_from, partial(with_machine, describe_network, "cpu"))]
     for method in METHODS:
         about = {"method": method.name, "step": str(method.step)}
-        cells.append(Cell(about, made_from, partial(measure, method, seeds)))
+        walks = partial(measure, method, seeds)
+        cells.append(Cell(about, made_from, partial(with_machine, walks, "cpu")))
     return Plan({"quick": request.quick}, cells)
 
 

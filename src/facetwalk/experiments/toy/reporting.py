@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from facetwalk.experiments.experiment import Record
+from facetwalk.experiments.machines import measured_on
 from facetwalk.experiments.random_networks import half_range
 from facetwalk.experiments.tables import Table
 
@@ -107,7 +108,8 @@ def comment(records: Sequence[Record]) -> list[str]:
         return []
     values = sorted(network["segments"], key=lambda each: each["at_start"], reverse=True)
     order = " > ".join(f"{each['name']}(x) = {each['at_start']:.2f}" for each in values)
-    return [f"At the start {order}.", *_on_walks(walks_of(records), network)]
+    walked = _on_walks(walks_of(records), network)
+    return [f"At the start {order}.", *walked, *measured_on(records)]
 
 
 def _on_walks(walks: Sequence[Record], network: Record) -> Iterator[str]:
