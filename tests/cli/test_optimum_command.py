@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from facetwalk import Box, LinfBall, exact
 from facetwalk.objectives import Margin, Output
@@ -29,8 +30,6 @@ def test_the_proof_is_shown_and_written(run, read_json, tmp_path, engine):
 
 
 def test_a_margin_around_an_input(run, read_json, tmp_path):
-    import torch
-
     np.save(tmp_path / "x.npy", np.full(3, 0.5))
     run(
         *(*SMALL, "--around", tmp_path / "x.npy", "--eps", "1/5", "--bounds", 0, 1),
@@ -41,6 +40,17 @@ def test_a_margin_around_an_input(run, read_json, tmp_path):
     assert read_json(tmp_path / "out.json")["proof"]["value"] == pytest.approx(
         proof.value, abs=1e-2
     )
+
+
+def test_when_time_is_up_at_once_there_is_a_point_and_a_bound(run, read_json, tmp_path):
+    out = tmp_path / "out.json"
+    run("optimum", "random:12,60,60,1", "--box", -1, 1, "--time", 1e-3, "--json", out)
+    proof = read_json(out)["proof"]
+    x = torch.tensor(proof["x"])[None]
+    value = random_network((12, 60, 60, 1), 0)(x).item()
+    assert value == pytest.approx(proof["value"], rel=1e-4)
+    assert proof["value"] < proof["bound"]
+    assert proof["proven"] is False
 
 
 @pytest.mark.parametrize(

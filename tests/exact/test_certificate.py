@@ -67,13 +67,50 @@ def test_a_result_is_certified_where_its_precision_is_coarser_than_the_ball():
         (
             [0.0] * 5,
             0.1,
-            r"x must be a tensor of shape \(5,\), such as a row of result.x; it is a lis",
+            r"x must be a Result or a tensor of shape \(5,\), such as a row of result.x; it is a l",
         ),
     ],
 )
 def test_what_makes_no_sense_is_refused(x, radius, match):
     with pytest.raises(fw.InputError, match=match):
         exact.local_certificate(problem(), x, radius)
+
+
+def test_a_result_may_be_passed_as_it_is():
+    task = problem()
+    result = fw.maximize(task, evaluations=2000)
+    by_row, by_result = (exact.local_certificate(task, x, 0.05) for x in (result.x[0], result))
+    assert by_result.holds is by_row.holds
+    assert by_result.proof.value == by_row.proof.value
+
+
+def test_of_the_result_of_several_problems_one_row_must_be_picked():
+    several = fw.Problem(problem().model, Output(0), fw.Box(-torch.ones(3, 5), 1.0, shape=(5,)))
+    result = fw.maximize(several, evaluations=100)
+    with pytest.raises(fw.InputError, match=r"the result has 3 points: pass one of them, result.x"):
+        exact.local_certificate(problem(), result, 0.05)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6])
+def test_what_counts_as_better_grows_with_the_values(factor):
+    """f(x) = factor * (1 + x): a step of 0.9e-4 is too small to count, and one of 1.2e-4 is not."""
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.ReLU()).double().eval()
+    for parameter in net.parameters():
+        parameter.data.fill_(factor)
+    rising = fw.Problem(net, Output(0), fw.Box(-1, 1, shape=(1,)))
+    x = torch.zeros(1, dtype=torch.float64)
+    assert exact.local_certificate(rising, x, 0.9e-4).holds
+    assert not exact.local_certificate(rising, x, 1.2e-4).holds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_point_within_the_radius_is_reported_below_the_one_in_question(seed):
+    task = problem(seed)
+    x = fw.maximize(task, evaluations=2000).x
+    value = task.model(x.double()).item()
+    for time_limit in (1e-9, 60):
+        proof = exact.local_certificate(task, x[0], 0.01, time_limit=time_limit).proof
+        assert value <= proof.value <= proof.bound
 
 
 def test_a_certificate_may_have_no_time_limit():

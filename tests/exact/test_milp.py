@@ -1,5 +1,8 @@
 """The program keeps its digits, however large or small the numbers of a network are."""
 
+import math
+import time
+
 import pytest
 import torch
 from small_networks import brute_force, network
@@ -7,6 +10,11 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk import exact
+from facetwalk.exact.backward_bounds import backward_bounds
+from facetwalk.exact.dense import Dense
+from facetwalk.exact.graph import Graph
+from facetwalk.exact.milp import search_milp
+from facetwalk.exact.proof import Search
 from facetwalk.objectives import Output
 
 
@@ -37,7 +45,7 @@ def scaled(net, of_input, *factors):
 def test_units_change_nothing(of_input, factors, seed):
     net = network(2, 4, 3, 1, seed=seed).double()
     right = brute_force(net, -1, 1, torch.eye(1)[0].double().numpy())
-    unit = torch.tensor(factors).double().prod().item()
+    unit = math.prod(factors)
     space = fw.Box(-of_input, of_input, shape=(2,))
     proof = exact.maximize(
         scaled(net, of_input, *factors), space, Output(0), engine="milp", gap=1e-3 * unit
@@ -64,3 +72,34 @@ def test_sides_without_length_are_no_variables():
     assert proof.proven
     assert proof.x[1:].tolist() == [0.5, -1.0]
     assert best <= proof.bound <= best + 2e-3
+
+
+def test_points_on_the_way_are_offered_as_they_are_found():
+    net = network(5, 14, 10, 1, seed=1)
+    graph = Graph.of(net, (5,))
+    one, tried, said = torch.ones(5, dtype=torch.float64), [], []
+    bounds = backward_bounds(graph, -one, one)
+
+    def evaluate(points):
+        tried.append(points)
+        return net(points)[:, 0]
+
+    search = Search(
+        x=0 * one,
+        value=net(0 * one[None]).item(),
+        bound=bounds.outputs.item(),
+        gap=1e-3,
+        threshold=None,
+        evaluate=evaluate,
+        began=time.perf_counter(),
+        deadline=math.inf,
+        report=said.append,
+    )
+    search_milp(Dense.of(graph), -one, one, bounds, search)
+    points = torch.cat(tried)
+    assert len(points) > 1  # one is that of the end
+    assert (points.abs() <= 1).all()
+    assert search.value == net(points).max().item()
+    values = [float(line.split()[1].rstrip(",")) for line in said]
+    assert values == sorted(values)
+    assert len(set(values)) > 2

@@ -10,8 +10,9 @@ from torch import nn
 
 import facetwalk as fw
 from facetwalk import exact
-from facetwalk.exact import proving
+from facetwalk.exact import dense, milp, proving
 from facetwalk.exact.backward_bounds import backward_bounds
+from facetwalk.exact.dense import Dense
 from facetwalk.exact.graph import Graph
 from facetwalk.objectives import Linear, Margin, Output, TargetedMargin
 from facetwalk.zoo import MODEL_A, notebook_network, uniform_network
@@ -102,6 +103,81 @@ def test_when_time_is_up_the_bound_still_holds(engine):
     assert list(seconds) == sorted(seconds)
     assert list(values) == sorted(values)
     assert list(bounds) == sorted(bounds, reverse=True)
+
+
+class Images(nn.Module):
+    """Two convolutions with so many neurons that bounding them all takes a minute and more."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 5, padding=2), nn.Conv2d(8, 12, 3, padding=1)
+        self.out = nn.Linear(12 * 28 * 28, 10)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.second(torch.relu(self.first(x)))).flatten(1))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bounding_ends_with_the_time_limit(engine):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net = Images().eval()
+    space, margin = fw.Box(0, 1, shape=(1, 28, 28)), Margin(torch.tensor([3]))
+    proof = exact.maximize(net, space, margin, time_limit=0.5, engine=engine)
+    assert proof.seconds < 20
+    assert proof.nodes == 0
+    random = torch.rand(200, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    assert margin(net(random)).max() <= proof.bound < np.inf
+    assert margin(net.double()(proof.x[None])).item() == pytest.approx(proof.value, abs=1e-9)
+
+
+class AllOnAfterwards(nn.Module):
+    """A site without a neuron that may change comes last, after a reshape that needs rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 4, 3, padding=1)
+        self.second, self.out = nn.Linear(64, 8), nn.Linear(8, 2)
+        self.second.bias.data.fill_(30.0)
+
+    def forward(self, x):
+        hidden = torch.relu(self.first(x))
+        return self.out(torch.relu(self.second(hidden.view(hidden.size(0), -1))))
+
+
+def test_a_site_where_no_neuron_changes_may_come_after_one_where_many_do():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net = AllOnAfterwards().eval()
+    space = fw.Box(-1, 1, shape=(1, 4, 4))
+    proof = exact.maximize(net, space, Output(0), engine="milp", time_limit=5)
+    found = fw.maximize(fw.Problem(net, Output(0), space), evaluations=500).value.item()
+    assert found <= proof.bound + 1e-5
+
+
+def test_matrices_that_are_late_or_too_large_are_not_made(monkeypatch):
+    graph = Graph.of(network(3, 40, 40, 1), (3,))
+    assert Dense.of(graph) is not None
+    assert Dense.of(graph, deadline=0.0) is None
+    monkeypatch.setattr(dense, "_MOST_NUMBERS", 1000)
+    assert Dense.of(graph) is None
+
+
+def test_a_program_that_is_too_large_leaves_the_linear_bounds(monkeypatch):
+    net, space = network(20, 30, 20, 1), box(20)
+    monkeypatch.setattr(milp, "_MOST_NUMBERS", 1000)
+    proof = exact.maximize(net, space, Output(0), engine="milp", time_limit=20)
+    found = fw.maximize(fw.Problem(net, Output(0), space), evaluations=2000).value.item()
+    assert proof.nodes == 0
+    assert found <= proof.bound < np.inf
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_point_that_is_known_is_where_the_search_begins(engine):
+    net = network(10, 40, 40, 1, seed=1)
+    known = fw.maximize(fw.Problem(net, Output(0), box(10)))
+    proof = exact.maximize(net, box(10), Output(0), engine=engine, time_limit=1e-9, x0=known.x)
+    assert proof.value >= net(known.x.double()).item()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -211,6 +287,9 @@ def test_the_network_is_left_alone():
         (box(3), Output(0), {"threshold": "0"}, "threshold must be a number; it is '0'"),
         (box(3), Output(0), {"threshold": float("nan")}, "threshold must be a number; it is nan"),
         (box(3), Output(0), {"engine": "lp"}, "auto, boxes, milp; it is 'lp'"),
+        (box(3), Output(0), {"seed": "a"}, "seed must be a whole number; it is 'a'"),
+        (box(3), Output(0), {"x0": torch.zeros(3)}, r"x0 has shape \(3,\): pass \(1, 3\)"),
+        (box(3), Output(0), {"x0": torch.full((1, 3), 2.0)}, "lie outside the space"),
     ],
 )
 def test_what_cannot_be_proven_is_refused(space, objective, options, match):

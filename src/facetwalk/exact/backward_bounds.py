@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -9,10 +12,15 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from facetwalk.exact.graph import Graph
+from facetwalk.exact.intervals import interval_bounds
 from facetwalk.exact.relaxed import Relaxed
 
 _ROWS = 512
 """Rows that are pulled back at once."""
+_NUMBERS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
+"""Entries of their largest tensor: fewer rows of a wide network, and the clock is seen often."""
+_SHARE_OF_TIME = 0.4
+"""The share of the time left that neurons may take: goals come after them, and a first point."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +39,25 @@ class Bounds:
         return sum(int(((low < 0) & (high > 0)).sum()) for low, high in pairs)
 
 
-def backward_bounds(graph: Graph, low: Tensor, high: Tensor) -> Bounds:
+def rows_at_once(graph: Graph, most: int = _ROWS) -> int:
+    """How many functions of a site are pulled back through a network together."""
+    widest = max(math.prod(graph.shape), *graph.widths, 1)
+    return max(1, min(most, _NUMBERS_AT_ONCE[graph.device.type] // widest))
+
+
+def backward_bounds(
+    graph: Graph,
+    low: Tensor,
+    high: Tensor,
+    *,
+    deadline: float = math.inf,
+    say: Callable[[str], None] = lambda _: None,
+) -> Bounds:
     """Bounds over the box from `low` to `high`, each `(inputs,)`, in float64.
+
+    Intervals come first. Neurons that may be on or off by them are bounded backward, and so are
+    the outputs; what is not by `deadline`, on the clock of `time.perf_counter`, keeps its
+    interval. `say` is told how far the work has come.
 
     >>> from torch import nn
     >>> net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1)).eval()
@@ -44,22 +69,40 @@ def backward_bounds(graph: Graph, low: Tensor, high: Tensor) -> Bounds:
     (2.0, 2)
     """
     work = Relaxed(graph, (low + high) / 2, (high - low) / 2)
-    lows, highs = [], []
+    known: list[tuple[Tensor, Tensor]] = []
+    now = time.perf_counter()
+    soon = now + _SHARE_OF_TIME * (deadline - now)
+    sites = len(graph.widths)
     with torch.no_grad():
-        for position, width in enumerate(graph.widths):
-            high_of_site, minus_low = _both_ends(work, position, width)
-            highs.append(high_of_site)
-            lows.append(-minus_low)
-            work.learn(lows[-1], highs[-1])
-        outputs, _ = _both_ends(work, -1, graph.outputs)
+        for site in range(sites):
+            below, above = interval_bounds(graph, low, high, known, site)
+            unstable = (below < 0) & (above > 0)
+            for some in _in_time(graph, unstable, above, soon):
+                say(f"site {site + 1} of {sites}, neuron {int(some[0]) + 1:,} of {len(above):,}")
+                highest, minus_lowest = _both_ends(work, site, one_hot(some, len(above)).double())
+                above[some] = torch.minimum(above[some], highest)
+                below[some] = torch.maximum(below[some], -minus_lowest)
+            known.append((below, above))
+            work.learn(below, above)
+        _, outputs = interval_bounds(graph, low, high, known, -1)
+        every = torch.ones_like(outputs, dtype=torch.bool)
+        for some in _in_time(graph, every, outputs, deadline):
+            say(f"goal {int(some[0]) + 1:,} of {len(outputs):,}")
+            pulled = graph.pull_back(-1, one_hot(some, len(outputs)).double())
+            outputs[some] = torch.minimum(outputs[some], work.above(pulled).bound)
+    lows, highs = ([pair[end] for pair in known] for end in (0, 1))
     return Bounds(lows, highs, outputs)
 
 
-def _both_ends(work: Relaxed, position: int, width: int) -> tuple[Tensor, Tensor]:
-    """Upper bounds of a site, or of the output at -1, and of minus it: `(width,)` each."""
-    highs, minus_lows = [], []
-    for some in torch.arange(width, device=work.graph.device).split(_ROWS):
-        pulled = work.graph.pull_back(position, one_hot(some, width).double())
-        highs.append(work.above(pulled).bound)
-        minus_lows.append(work.above(-pulled).bound)
-    return torch.cat(highs), torch.cat(minus_lows)
+def _in_time(graph: Graph, which: Tensor, bounds: Tensor, deadline: float) -> Iterator[Tensor]:
+    """Numbers of those, some at a time, until `deadline`; without an end if one has no bound."""
+    bounded = bool(bounds.isfinite().all())
+    for some in which.nonzero().squeeze(1).split(rows_at_once(graph)):
+        if len(some) and not (bounded and time.perf_counter() > deadline):
+            yield some
+
+
+def _both_ends(work: Relaxed, position: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Upper bounds of functions of a site, and of minus these: `(R,)` each."""
+    pulled = work.graph.pull_back(position, rows)
+    return work.above(pulled).bound, work.above(-pulled).bound

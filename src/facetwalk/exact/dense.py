@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from facetwalk.exact.graph import Graph
+from facetwalk.exact.backward_bounds import rows_at_once
+from facetwalk.exact.graph import Graph, Pullback
 from facetwalk.exact.rounding import ROUNDING
 from facetwalk.types import ModelError
 
 _TOLERANCE = 1e-9
 """Largest accepted difference from the network itself, as a share of the largest output."""
-_ROWS = 512
+_MOST_NUMBERS = 2**27
+"""Entries that all matrices together may have, a gigabyte in float64."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,20 @@ class Dense:
     inputs: int
 
     @classmethod
-    def of(cls, graph: Graph) -> Dense:
-        """The matrices of a graph, checked against the network at random points."""
-        widths = [*graph.widths, graph.outputs]
-        positions = [*range(len(graph.widths)), -1]
-        layers = [_layer(graph, p, w) for p, w in zip(positions, widths, strict=True)]
+    def of(cls, graph: Graph, *, deadline: float = math.inf) -> Dense | None:
+        """The matrices of a graph, checked against the network at random points; None where
+        they are too large, or not there by `deadline`, on the clock of `time.perf_counter`.
+        """
+        layers, room = [], _MOST_NUMBERS
+        for position, width in [*enumerate(graph.widths), (-1, graph.outputs)]:
+            parts: list[Pullback] = []
+            for rows in torch.arange(width, device=graph.device).split(rows_at_once(graph)):
+                if time.perf_counter() > deadline or room < 0:
+                    return None
+                parts.append(graph.pull_back(position, one_hot(rows, width).double()))
+                blocks = [parts[-1].input, *parts[-1].hidden]
+                room -= sum(block.numel() for block in blocks if block is not None)
+            layers.append(_layer(parts))
         inputs = torch.Size(graph.shape).numel()
         dense = cls(layers, inputs)
         random = torch.Generator().manual_seed(0)
@@ -76,12 +90,11 @@ class Dense:
         return ROUNDING * total.squeeze(1)
 
 
-def _layer(graph: Graph, position: int, width: int) -> Layer:
-    eye = torch.eye(width, dtype=torch.float64, device=graph.device)
-    parts = [graph.pull_back(position, rows) for rows in eye.split(_ROWS)]
+def _layer(parts: list[Pullback]) -> Layer:
+    """A layer of its rows, some of them in each part."""
     of_input = torch.cat([part.input for part in parts])
     hidden = {}
-    for site in range(len(graph.widths)):
+    for site in range(len(parts[0].hidden)):
         blocks = [block for part in parts if (block := part.hidden[site]) is not None]
         if blocks and any(bool(block.any()) for block in blocks):
             hidden[site] = torch.cat(blocks)

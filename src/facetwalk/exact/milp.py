@@ -21,6 +21,8 @@ _SAFETY = 1e-6
 """HiGHS meets constraints up to tolerances of 1e-6 and less; its bound is raised by this share."""
 _SMALLEST = 1e-12
 """Smaller coefficients count as zero: the least that HiGHS allows."""
+_MOST_NUMBERS = 2**27
+"""Entries that the rows of all neurons together may have, a gigabyte in float64."""
 _TIGHTENING = 0.2
 """The share of the time that goes to tightening the bounds of neurons."""
 
@@ -183,6 +185,8 @@ class Program:
         import highspy
 
         for site in range(1, len(self.unstable)):
+            if time.perf_counter() > deadline:
+                return
             solver = self.solver(site, integers=False)
             for neuron in self.unstable[site]:
                 for sign in (1, -1):
@@ -201,6 +205,12 @@ class Program:
                         self.high[site][neuron] = min(self.high[site][neuron], max(best, 0.0))
                     else:
                         self.low[site][neuron] = max(self.low[site][neuron], min(best, 0.0))
+
+
+def fits(inputs: int, bounds: Bounds) -> bool:
+    """Whether the program of a network with so many inputs fits in memory."""
+    rows = sum(map(len, bounds.low)) + len(bounds.outputs)
+    return rows * (inputs + bounds.unstable) <= _MOST_NUMBERS
 
 
 def search_milp(dense: Dense, low: Tensor, high: Tensor, bounds: Bounds, search: Search) -> None:
@@ -253,7 +263,13 @@ def _solve(
         )
         event.data_in.user_interrupt = bound <= search.aim or reached or search.late
 
+    def take(event: Any) -> None:
+        values = event.data_out.mip_solution
+        if len(values) == program.columns:  # in early versions of HiGHS it has three entries
+            search.offer(program.point(values).to(search.x.device)[None])
+
     solver.cbMipInterrupt += watch
+    solver.cbMipImprovingSolution += take
     solver.run()
     solution = solver.getSolution()
     info = solver.getInfo()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from facetwalk.progress import Report
+from facetwalk.exact.live_line import Report, short_count
 from facetwalk.types import ModelError
 
 _SECONDS_BETWEEN_POINTS = 0.5
@@ -64,6 +64,11 @@ class Search:
         return time.perf_counter() > self.deadline
 
     @property
+    def over(self) -> bool:
+        """Whether there is nothing left to find out, or no time to."""
+        return self.done or self.late
+
+    @property
     def left(self) -> float:
         """Seconds."""
         return max(0.0, self.deadline - time.perf_counter())
@@ -103,9 +108,10 @@ class Search:
         seconds = time.perf_counter() - self.began
         if not self.trace or seconds - self.trace[-1][0] > _SECONDS_BETWEEN_POINTS:
             self.trace.append((seconds, self.value, self.bound))
-        share = seconds / max(self.deadline - self.began, 1e-9)
-        self.report(
-            min(share, 1.0),
-            f"best {self.value:.6g}, bound {self.bound:.6g}, gap {self.bound - self.value:.3g}, "
-            f"{nodes:,} nodes, {seconds:.0f} s",
+        self.say(
+            f"bound {self.bound:.5g}, gap {self.bound - self.value:.2g}, {short_count(nodes)} nodes"
         )
+
+    def say(self, text: str) -> None:
+        """Tell whoever watches the best value, and what more there is to tell."""
+        self.report(f"best {self.value:.5g}, {text}")

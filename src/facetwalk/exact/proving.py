@@ -9,21 +9,22 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from facetwalk.arguments import given_points
 from facetwalk.exact.arguments import number, positive
 from facetwalk.exact.backward_bounds import Bounds, backward_bounds
 from facetwalk.exact.boxes import search_boxes
 from facetwalk.exact.dense import Dense
 from facetwalk.exact.first_look import first_look
-from facetwalk.exact.milp import require_highs, search_milp
+from facetwalk.exact.live_line import live_line
+from facetwalk.exact.milp import fits, require_highs, search_milp
 from facetwalk.exact.proof import Proof, Search
 from facetwalk.exact.rounding import check_finite
 from facetwalk.exact.tightening import tighten_goals, tighten_neurons
 from facetwalk.maximize import maximize as climb
 from facetwalk.objectives import as_objective
 from facetwalk.problem import Problem
-from facetwalk.progress import progress_report
 from facetwalk.spaces import Box, LinfBall, Space
-from facetwalk.types import InputError
+from facetwalk.types import InputError, whole_number
 
 Engine = Literal["auto", "boxes", "milp"]
 
@@ -49,6 +50,7 @@ def maximize(
     gap: float = 1e-2,
     engine: Engine = "auto",
     threshold: float | None = None,
+    x0: Tensor | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Proof:
@@ -59,12 +61,15 @@ def maximize(
             convolutions, batch norm, average pooling and sums between ReLUs and their kin.
         space: a `Box` or an `LinfBall` with one problem.
         objective: `Output`, `Margin`, `TargetedMargin` or `Linear` of `facetwalk.objectives`.
-        time_limit: seconds, after which the bound is what it is; None sets no limit.
+        time_limit: seconds, after which the bound is what it is; None sets no limit. What is not
+            bounded by then has bounds by intervals, and nothing new is begun.
         gap: how far the bound may be above the value, absolutely, for a proof.
         engine: `"boxes"` halves the input box, `"milp"` solves a mixed-integer program. `"auto"`
             takes boxes for up to 16 inputs, unless at most 24 neurons are unstable (may be on or
             off in the space), and the program otherwise.
         threshold: ends the search once it is known whether the maximum lies above this number.
+        x0: a point that is known already, `(1, *shape)`, such as `result.x`; the value is at
+            least the one there.
         seed: of the first search, by `facetwalk.maximize`.
         progress: whether to show value and bound as they change.
 
@@ -82,16 +87,16 @@ def maximize(
     seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     gap = positive("gap", gap)
     threshold = None if threshold is None else number("threshold", threshold)
+    seed = whole_number("seed", seed)
     goals, graph = first_look(network, space, objective)
     exact = space.to(graph.device, torch.float64)
     low, high = _ends(exact)
-    with progress_report(progress, "proof") as report:
-        bounds = backward_bounds(graph, low, high)
-        check_finite((*bounds.low, *bounds.high, bounds.outputs))
+    known = None if x0 is None else given_points(x0, exact, 1, 1)
+    with live_line(progress, began, seconds) as report:
         search = Search(
             x=(low + high) / 2,
             value=-torch.inf,
-            bound=bounds.outputs.max().item(),
+            bound=torch.inf,
             gap=gap,
             threshold=threshold,
             evaluate=lambda points: goals.best(points.view(-1, *graph.shape)),
@@ -100,24 +105,29 @@ def maximize(
             report=report,
         )
         search.offer(search.x[None])
+        if known is not None:
+            search.offer(known.flatten()[None])
+        bounds = backward_bounds(graph, low, high, deadline=search.deadline, say=search.say)
+        check_finite((*bounds.low, *bounds.high, bounds.outputs))
+        search.note(bounds.outputs.max().item(), 0)
         chosen = _choose(engine, len(low), bounds)
         if not search.done and chosen == "milp":
             require_highs()
         many = bounds.unstable > _FEW_NEURONS
-        if not search.done and many and chosen == "milp":
+        if not search.over and many and chosen == "milp":
             bounds = tighten_goals(graph, low, high, bounds, search)
         if not search.done and many:
             x = _first_point(goals.network, exact, objective, search, seed)
             search.offer(torch.minimum(torch.maximum(x, low), high)[None])
         search.note(search.bound, 0)
-        if not search.done and many and chosen == "milp":
+        if not search.over and many and chosen == "milp":
             bounds = tighten_neurons(graph, low, high, bounds, search)
-        if not search.done:
-            dense = Dense.of(graph)
-            if chosen == "boxes":
-                search_boxes(dense, low, high, search)
-            else:
-                search_milp(dense, low, high, bounds, search)
+        work = not search.over and (chosen == "boxes" or fits(len(low), bounds))
+        dense = Dense.of(graph, deadline=search.deadline) if work else None
+        if dense is not None and chosen == "boxes":
+            search_boxes(dense, low, high, search)
+        elif dense is not None:
+            search_milp(dense, low, high, bounds, search)
     seconds = time.perf_counter() - began
     bound = max(search.bound, search.value)
     return Proof(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from facetwalk.exact.backward_bounds import Bounds
+from facetwalk.exact.backward_bounds import Bounds, rows_at_once
 from facetwalk.exact.graph import Graph
 from facetwalk.exact.proof import Search
 from facetwalk.exact.relaxed import Relaxed
@@ -71,11 +72,8 @@ def _with_neurons(box: Relaxed, bounds: Bounds, site: int, deadline: float) -> B
     relaxed = _relaxed(box, bounds, site)
     lows, highs = list(bounds.low), list(bounds.high)
     low, high = lows[site].clone(), highs[site].clone()
-    unstable = ((low < 0) & (high > 0)).nonzero().squeeze(1)
     limits = {"steps": _STEPS_OF_NEURONS, "deadline": deadline}
-    for some in unstable.split(_ROWS):
-        if time.perf_counter() > deadline:
-            break
+    for some in _lots((low < 0) & (high > 0), box.graph, deadline):
         rows = one_hot(some, len(low)).double()
         high[some] = least_bounds(relaxed, site, rows, high[some], **limits)
         low[some] = -least_bounds(relaxed, site, -rows, -low[some], **limits)
@@ -83,13 +81,19 @@ def _with_neurons(box: Relaxed, bounds: Bounds, site: int, deadline: float) -> B
     return replace(bounds, low=lows, high=highs)
 
 
+def _lots(which: Tensor, graph: Graph, deadline: float) -> Iterator[Tensor]:
+    """Numbers of those that hold, some at a time, until `deadline`."""
+    for some in which.nonzero().squeeze(1).split(rows_at_once(graph, _ROWS)):
+        if len(some) and time.perf_counter() <= deadline:
+            yield some
+
+
 def _with_goals(box: Relaxed, bounds: Bounds, search: Search, deadline: float) -> Bounds:
     relaxed = _relaxed(box, bounds, len(bounds.low))
     outputs, aim = bounds.outputs.clone(), search.aim
-    above = (outputs > aim).nonzero().squeeze(1)
-    rows = one_hot(above, len(outputs)).double()
-    outputs[above] = least_bounds(
-        relaxed, -1, rows, outputs[above], steps=_STEPS_OF_GOALS, enough=aim, deadline=deadline
-    )
+    limits = {"steps": _STEPS_OF_GOALS, "enough": aim, "deadline": deadline}
+    for some in _lots(outputs > aim, box.graph, deadline):
+        rows = one_hot(some, len(outputs)).double()
+        outputs[some] = least_bounds(relaxed, -1, rows, outputs[some], **limits)
     search.note(outputs.max().item(), search.nodes)
     return replace(bounds, outputs=outputs)
