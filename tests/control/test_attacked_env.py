@@ -146,6 +146,26 @@ def test_what_is_no_environment_cannot_be_attacked():
         attack_policy(relu_ppo(), "CartPole-v1")
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"eps": -1}, "eps must be a finite number, not negative; it is -1"),
+        ({"eps": float("inf")}, "eps must be a finite number, not negative; it is inf"),
+        ({"eps": "3/255"}, "eps must be a finite number, not negative; it is '3/255'"),
+        ({"aim": "x"}, "aim must be one of away, worst, costly; it is 'x'"),
+        ({"solver": "pgd"}, "the solver must be one of facetwalk.solvers, made; it is 'pgd'"),
+    ],
+)
+def test_what_no_attack_can_have_is_refused_before_a_step(settings, message):
+    env = make_vec_env("CartPole-v1", 1)
+    with pytest.raises(InputError, match=message):
+        attack_policy(relu_ppo(), env, **settings)
+    asked = {"attack": settings.get("solver", QUICK), "eps": 0.1, "aim": "away"}
+    env.reset = None  # not even begun
+    with pytest.raises(InputError, match=message):
+        play(relu_ppo(), env, 1, **{name: settings.get(name, asked[name]) for name in asked})
+
+
 @pytest.mark.parametrize("space", [MultiBinary(4), Box(0, 9, (4,), np.int64)], ids=str)
 @pytest.mark.parametrize(("eps", "step"), [(0.05, 0), (0.99, 0), (1.5, 1), (2.0, 2)])
 def test_an_attacked_environment_shows_whole_numbers_within_eps(space, eps, step):

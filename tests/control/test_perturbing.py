@@ -131,11 +131,26 @@ def test_agents_that_see_images_of_bytes_are_attacked_in_pixels():
     assert (found.observations - torch.from_numpy(pictures) / 255).abs().max() <= 3 / 255 + 1e-6
 
 
+@pytest.mark.parametrize("kind", ["module", "agent", "bytes"])
+def test_no_observations_are_no_perturbed_ones(kind):
+    policy = ppo() if kind == "agent" else nn.Linear(4, 2).eval()
+    dtype = np.uint8 if kind == "bytes" else np.float32
+    found = perturbed(policy, np.zeros((0, 4), dtype=dtype))
+    assert found.observations.shape == (0, 4)
+    assert found.observations.dtype == torch.float32
+    for column in (found.actions, found.own):
+        assert (column.shape, column.dtype) == ((0,), torch.int64)
+    assert found.flipped.tolist() == []
+
+
 def test_what_cannot_be_attacked_is_said_in_words():
     with pytest.raises(InputError, match="a policy must be an agent of Stable-Baselines3 or a tor"):
         perturbed(lambda x: x, torch.zeros(1, 2))
     with pytest.raises(InputError, match="aim must be one of away, worst, costly; it is 'up'"):
         perturbed(nn.Linear(2, 2), torch.zeros(1, 2), aim="up")
+    for solver in ("pgd", 0):
+        with pytest.raises(InputError, match="the solver must be one of facetwalk"):
+            perturbed(nn.Linear(2, 2).eval(), torch.zeros(1, 2), solver=solver)
     with pytest.raises(InputError, match="must be Discrete to be attacked"):
         perturbed(SAC("MlpPolicy", "Pendulum-v1", buffer_size=10), torch.zeros(1, 3))
 

@@ -140,5 +140,23 @@ def test_defaults_are_the_papers():
     assert (model.epsilon, model.radius, model.judge) == (0.25, None, "first")
     assert model.solver == AdrGd.for_experiment("td3")
     assert made(RefinedDDPG).solver == AdrGd.for_experiment("ddpg")
-    with pytest.raises(InputError, match="epsilon must be a probability, from 0 to 1; it is 2"):
-        made(RefinedTD3, epsilon=2)
+
+
+@pytest.mark.parametrize("refined", [RefinedTD3, RefinedDDPG])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": 2}, "epsilon must be a probability, from 0 to 1; it is 2"),
+        ({"radius": -1}, "radius must be a number, not negative; it is -1"),
+        ({"radius": float("nan")}, "radius must be a number, not negative; it is nan"),
+        ({"radius": "0.1"}, "radius must be a number, not negative; it is '0.1'"),
+        ({"solver": "pgd"}, "the solver must be one of facetwalk.solvers, made; it is 'pgd'"),
+        ({"solver": Sign}, "the solver must be one of facetwalk.solvers, made; it is <class"),
+        ({"judge": "x"}, "judge must be one of first, minimum; it is 'x'"),
+    ],
+)
+def test_what_no_action_can_be_refined_by_is_refused_when_an_agent_is_made(
+    refined, settings, message
+):
+    with pytest.raises(InputError, match=message):
+        made(refined, **settings)

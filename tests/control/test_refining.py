@@ -91,6 +91,8 @@ def test_what_cannot_be_refined_is_said_in_words():
         refine(PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8), observations(2, 4))
     with pytest.raises(InputError, match="radius must be a number, not negative; it is -1"):
         refine(model, observations(2), radius=-1)
+    with pytest.raises(InputError, match="radius must be a number, not negative; it is 'wide'"):
+        refine(model, observations(2), radius="wide")
     with pytest.raises(InputError, match="there is no observation to refine an action at"):
         refine(model, observations(0))
     for wrong in (observations(2, 4), {"a": observations(2)}, (observations(2), {})):

@@ -27,6 +27,31 @@ def test_the_attack_that_leaves_the_least_is_named():
     )
 
 
+def test_an_attack_that_was_measured_alone_is_not_the_strongest():
+    assert POLICIES.comment([record("none", 27.84, 0), record("FGSM", 27.34)]) == [
+        "FruitBot, natural, eps 3/255: FGSM, the only attack that was measured, leaves 27.34."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attacks", "words"),
+    [
+        ([record("FGSM", 28.16)], "FGSM, the only attack that was measured, leaves 28.16"),
+        (
+            [record("FGSM", 31.0), record("PGD", 27.84)],
+            "PGD leaves the least, 27.84; FGSM follows with 31.00",
+        ),
+    ],
+    ids=["one", "two"],
+)
+def test_attacks_that_leave_no_less_than_clean_play_are_named_so(attacks, words):
+    (sentence,) = POLICIES.comment([record("none", 27.84, 0), *attacks])
+    end = "nothing is below play without an attack, 27.84"
+    assert sentence == f"FruitBot, natural, eps 3/255: {words}; {end}."
+    (alone,) = POLICIES.comment(attacks)
+    assert alone == f"FruitBot, natural, eps 3/255: {words}."
+
+
 def test_attacks_are_compared_where_all_of_them_have_run():
     farther = [record("PGD", 3.0, 5), record("ADR-GD", 3.5, 5), record("ours", 3.0, 5)]
     counted = POLICIES.comment([*RECORDS, record("ADR-GD", 8.0), *farther])[2:]
@@ -48,8 +73,8 @@ def test_rows_stand_in_one_order_however_they_were_measured():
     assert [row[2] for row in rows] == ["none", "FGSM", "PGD", "ours"]
 
 
+@pytest.mark.usefixtures("procgen_is_there")
 def test_every_attack_meets_every_policy_that_is_there(tmp_path):
-    pytest.importorskip("procgen", reason="procgen is not installed")
     found = plan(Request(quick=True))
     assert [cell.about["attack"] for cell in found.cells] == ["none", "FGSM"]
     alone = plan(Request(quick=True, attacks=["FGSM"]))
@@ -59,8 +84,8 @@ def test_every_attack_meets_every_policy_that_is_there(tmp_path):
     assert len(nothing.left_out) == 2
 
 
+@pytest.mark.usefixtures("procgen_is_there")
 def test_policies_play_in_processes(tmp_path):
-    pytest.importorskip("procgen", reason="procgen is not installed")
     for name in ("Jumper_ppo.pt", "AT_PPO_Jumper.pt"):
         torch.save(ImpalaPolicy().state_dict(), tmp_path / name)
     asked = Request(tmp_path, 1, 1, only=["Jumper"], attacks=["none"])
@@ -76,8 +101,8 @@ def test_policies_play_in_processes(tmp_path):
     assert [row[0] for row in beside.tables[0].rows] == ["natural", "adversarial"]
 
 
+@pytest.mark.usefixtures("procgen_is_there")
 def test_frames_are_drawn_beside_attacked_ones():
-    pytest.importorskip("procgen", reason="procgen is not installed")
     figure = draw_frames(ImpalaPolicy().eval(), "FruitBot", Fgsm(), 3 / 255, at=(0, 2))
     assert len(figure.axes) == 6
     true, shown = (figure.axes[place].images[0].get_array() for place in (0, 2))

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from facetwalk.control.perturbing import as_shown, perturbed
+from facetwalk.control.perturbing import Aim, as_shown, perturbed, require_attack
 from facetwalk.control.playing import Episodes
 from facetwalk.control.policies import as_seen, logits_at, logits_of, require_numbers
+from facetwalk.solvers import Auto, Method
+from facetwalk.spaces import Bounds
 from facetwalk.types import InputError
 
 
@@ -26,8 +28,19 @@ class Adversary:
     [3.0]
     """
 
-    def __init__(self, policy: Any, count: int, eps: float, **settings: Any) -> None:
-        self.logits, self.eps, self.settings = logits_of(policy), eps, settings
+    def __init__(
+        self,
+        policy: Any,
+        count: int,
+        eps: float,
+        solver: Method | Auto | None = None,
+        bounds: Bounds | None = None,
+        aim: Aim = "away",
+    ) -> None:
+        require_attack(eps, solver, aim)
+        self.logits, self.eps = logits_of(policy), eps
+        self.solver, self.bounds = solver, bounds
+        self.aim: Aim = aim
         require_numbers(self.logits)
         self.returns, self.lengths = np.zeros(count), np.zeros(count, dtype=int)
         self.finished: list[tuple[float, int]] = []
@@ -36,7 +49,15 @@ class Adversary:
     def show(self, observations: Any) -> np.ndarray:
         """Perturbed observations `(N, *shape)`, of the type of the true ones."""
         began = time.perf_counter()
-        found = perturbed(self.logits, observations, self.eps, seed=self.decisions, **self.settings)
+        found = perturbed(
+            self.logits,
+            observations,
+            self.eps,
+            solver=self.solver,
+            bounds=self.bounds,
+            aim=self.aim,
+            seed=self.decisions,
+        )
         shown = as_shown(found.observations.cpu(), torch.from_numpy(observations), self.eps).numpy()
         actions = logits_at(as_seen(shown, self.logits), self.logits).argmax(1)
         self.flips += int((actions != found.own).sum())

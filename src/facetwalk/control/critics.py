@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from facetwalk.control.arguments import require_choice
 from facetwalk.messages import reason
 from facetwalk.models import PerProblemModel
 from facetwalk.types import InputError
@@ -77,8 +78,7 @@ def action_value(model: Any, observations: Any, judge: Judge | None = None) -> A
             "refining actions needs an agent of Stable-Baselines3 with a critic of actions, such "
             f"as TD3, DDPG or SAC; this is a {type(model).__name__}"
         )
-    if judge not in (None, *get_args(Judge)):
-        raise InputError(f"judge must be one of {', '.join(get_args(Judge))}; it is {judge!r}")
+    require_judge(judge)
     if judge is None:
         judge = "minimum" if hasattr(model, "ent_coef") else "first"
     seen = _as_tensors(model.policy, observations)
@@ -86,6 +86,12 @@ def action_value(model: Any, observations: Any, judge: Judge | None = None) -> A
     with torch.no_grad():
         features = critic.extract_features(seen, critic.features_extractor)
     return ActionValue(networks[:1] if judge == "first" else networks, features)
+
+
+def require_judge(judge: Judge | None) -> None:
+    """Raise `InputError` for what is no `Judge`; None leaves it to the agent."""
+    if judge is not None:
+        require_choice("judge", judge, Judge)
 
 
 def _as_tensors(policy: Any, observations: Any) -> Any:

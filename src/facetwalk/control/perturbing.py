@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from facetwalk.arguments import budget_of
+from facetwalk.control.arguments import require_choice, require_distance
 from facetwalk.control.policies import (
     LEVELS,
     as_seen,
@@ -23,7 +25,7 @@ from facetwalk.problem import Problem
 from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds, LinfBall
-from facetwalk.types import InputError, NotAffineWarning
+from facetwalk.types import NotAffineWarning
 
 Aim = Literal["away", "worst", "costly"]
 """Away from the policy's own action, towards the one that it likes least, or to where it decides
@@ -89,14 +91,16 @@ def perturbed(
     >>> found.own.tolist(), found.flipped.tolist()
     ([0, 0], [True, False])
     """
-    if aim not in get_args(Aim):
-        raise InputError(f"aim must be one of {', '.join(get_args(Aim))}; it is {aim!r}")
+    _require_method(solver, aim)
     logits = logits_of(policy)
     require_numbers(logits)
     given = as_tensor(observations)
     if bounds is None and given.dtype == torch.uint8:
         bounds = (0.0, 1.0)
     x = as_seen(given, logits)
+    if not len(x):
+        none = torch.zeros(0, dtype=torch.int64, device=x.device)
+        return Perturbed(x, none, none)
     outputs = logits_at(x, logits)
     own = outputs.argmax(1)
     objective = _objective(aim, outputs)
@@ -105,11 +109,22 @@ def perturbed(
         warnings.simplefilter("ignore", NotAffineWarning)
         result = maximize(
             Problem(logits, objective, LinfBall(x, eps, bounds=bounds)),
-            solver=solver or Auto(evaluations=BUDGET),
+            solver=Auto(evaluations=BUDGET) if solver is None else solver,
             seed=seed,
             recordings=recordings,
         )
     return Perturbed(result.x, logits_at(result.x, logits).argmax(1), own)
+
+
+def require_attack(eps: float, solver: Method | Auto | None, aim: Aim) -> None:
+    """Raise `InputError` for what `perturbed` would refuse, before there are observations."""
+    require_distance("eps", eps, finite=True)
+    _require_method(solver, aim)
+
+
+def _require_method(solver: Method | Auto | None, aim: Aim) -> None:
+    require_choice("aim", aim, Aim)
+    budget_of(solver, None)
 
 
 def _objective(aim: Aim, outputs: Tensor) -> Objective:

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from facetwalk.control.environments import as_stepped
-from facetwalk.control.perturbing import Aim, Perturbed, perturbed
+from facetwalk.control.perturbing import Aim, Perturbed, perturbed, require_attack
 from facetwalk.control.policies import as_seen, logits_at, logits_of
 from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
@@ -95,6 +95,8 @@ def play(
     (3,)
     """
     episodes = whole_number("episodes", episodes, at_least=1)
+    if attack is not None:
+        require_attack(eps, attack, aim)
     logits, world = logits_of(policy), as_stepped(env)
     left = np.full(world.count, episodes // world.count)
     left[: episodes % world.count] += 1

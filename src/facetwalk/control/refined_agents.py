@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from facetwalk.control.critics import Judge, action_value
-from facetwalk.control.refining import recordings_of, refined
+from facetwalk.control.refining import recordings_of, refined, require_refinement
 from facetwalk.solvers import AdrGd, Auto, Method
 from facetwalk.types import InputError, MissingExtraError
 
@@ -53,8 +53,10 @@ class RefinedTD3(TD3):
     ) -> None:
         if not 0 <= epsilon <= 1:
             raise InputError(f"epsilon must be a probability, from 0 to 1; it is {epsilon}")
+        require_refinement(solver, radius, judge)
         self.epsilon = epsilon
-        self.solver = solver or AdrGd.for_experiment(self.paper_settings)
+        paper = AdrGd.for_experiment(self.paper_settings)
+        self.solver: Method | Auto = paper if solver is None else solver
         self.radius = radius
         self.judge: Judge = judge
         self.compile = compile

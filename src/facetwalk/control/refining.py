@@ -10,14 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from facetwalk.control.critics import ActionValue, Judge, action_value
+from facetwalk.arguments import budget_of
+from facetwalk.control.arguments import require_distance
+from facetwalk.control.critics import ActionValue, Judge, action_value, require_judge
 from facetwalk.maximize import maximize
 from facetwalk.objectives import Output
 from facetwalk.problem import Problem
 from facetwalk.recordings import Recordings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Box
-from facetwalk.types import InputError
 
 _RECORDED: WeakKeyDictionary[nn.Module, dict[bool, Recordings]] = WeakKeyDictionary()
 """Steps by the critic of an agent and by whether they are compiled, as long as it lives."""
@@ -72,7 +73,22 @@ def refine(
     critic = action_value(model, observations, judge)
     own, _ = model.predict(observations, deterministic=True)
     steps = recordings_of(model, compile)
-    return refined(model.policy, critic, own, solver or TENTH, radius, seed, steps)
+    method = TENTH if solver is None else solver
+    return refined(model.policy, critic, own, method, radius, seed, steps)
+
+
+def require_refinement(
+    solver: Method | Auto | None, radius: float | None, judge: Judge | None
+) -> None:
+    """Raise `InputError` for what `refine` would refuse, before there is an agent."""
+    budget_of(solver, None)
+    _require_radius(radius)
+    require_judge(judge)
+
+
+def _require_radius(radius: float | None) -> None:
+    if radius is not None:
+        require_distance("radius", radius, finite=False)
 
 
 def recordings_of(model: Any, compile: bool) -> Recordings:
@@ -115,8 +131,7 @@ def climb(
     recordings: Recordings | None,
 ) -> tuple[Tensor, Tensor]:
     """Actions `(N, actions)` in [-1, 1], and their values `(N,)`, from those at `start`."""
-    if radius is not None and not radius >= 0:
-        raise InputError(f"radius must be a number, not negative; it is {radius}")
+    _require_radius(radius)
     reach = 2.0 if radius is None else radius
     low, high = (start - reach).clamp(-1, 1), (start + reach).clamp(-1, 1)
     problem = Problem(critic, Output(0), Box(low, high, shape=start.shape[1:]))

@@ -84,8 +84,16 @@ def test_random_numbers_of_others_are_left_alone():
     torch.manual_seed(1)
     expected = torch.rand(1)
     torch.manual_seed(1)
-    train_policy(replace(TINY, steps=1), games(TINY))
+    train_policy(replace(TINY, steps=16), games(TINY))
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_progress_ends_at_the_whole_though_the_last_rollout_goes_farther():
+    told = []
+    asked = replace(TINY, steps=40)
+    trained = train_policy(asked, games(asked), report=lambda share, words: told.append(share))
+    assert trained.steps == 48
+    assert told == [16 / 40, 32 / 40, 1]
 
 
 def test_what_cannot_be_trained_is_said_in_words():
@@ -95,3 +103,6 @@ def test_what_cannot_be_trained_is_said_in_words():
         PolicyRecipe(game="coinrun", envs=48)
     with pytest.raises(InputError, match=r"cooling must be a share in \[0, 1\]; it is 60"):
         PolicyRecipe(game="coinrun", cooling=60)
+    message = "steps must be at least those of a rollout, 16384, and they are 512: ask for more"
+    with pytest.raises(InputError, match=message):
+        PolicyRecipe(game="coinrun", envs=4, steps=512)

@@ -65,34 +65,45 @@ def _confidence(record: Record) -> str:
 
 
 def comment(records: Sequence[Record]) -> list[str]:
-    """Which attack leaves each policy the least, and how often one leaves no more than others."""
+    """What attacks leave each policy, and how often one leaves no more than others."""
     groups: dict[tuple[str, str, int], dict[str, Record]] = {}
+    clean: dict[tuple[str, str], float] = {}
     for record in sorted(records, key=_place):
-        if record["attack"] != NONE:
-            key = record["game"], record["training"], record["eps"]
-            groups.setdefault(key, {})[record["attack"]] = record
+        policy = record["game"], record["training"]
+        if record["attack"] == NONE:
+            clean[policy] = record["mean"]
+        else:
+            groups.setdefault((*policy, record["eps"]), {})[record["attack"]] = record
     return [
-        *(_least(*key, list(same.values())) for key, same in groups.items()),
+        *(
+            f"{game}, {trained}, eps {eps}/255: "
+            f"{_least(list(same.values()), clean.get((game, trained)))}."
+            for (game, trained, eps), same in groups.items()
+        ),
         *_compared(groups.values(), "ADR-GD", ["PGD"]),
         *_compared(groups.values(), "ours", ["PGD", "ADR-GD"]),
         *_compared(groups.values(), OURS, ["PGD", "ADR-GD"]),
     ]
 
 
-def _least(game: str, trained: str, eps: int, same: list[Record]) -> str:
+def _least(same: list[Record], clean: float | None) -> str:
+    """Which attack is the strongest, where there are two or more to choose from."""
     worst, *others = sorted(same, key=lambda record: record["mean"])
-    clear = ""
     if others:
         width = others[0]["half_width"]
-        clear = f"; {others[0]['attack']} follows with {others[0]['mean']:.2f}"
+        words = (
+            f"{worst['attack']} leaves the least, {worst['mean']:.2f}; {others[0]['attack']} "
+            f"follows with {others[0]['mean']:.2f}"
+        )
         if width is None:
-            clear += ", after one episode"
+            words += ", after one episode"
         elif others[0]["mean"] - worst["mean"] <= width:
-            clear += ", within its confidence interval"
-    return (
-        f"{game}, {trained}, eps {eps}/255: {worst['attack']} leaves the least, "
-        f"{worst['mean']:.2f}{clear}."
-    )
+            words += ", within its confidence interval"
+    else:
+        words = f"{worst['attack']}, the only attack that was measured, leaves {worst['mean']:.2f}"
+    if clean is not None and worst["mean"] >= clean:
+        words += f"; nothing is below play without an attack, {clean:.2f}"
+    return words
 
 
 def _compared(groups: Iterable[dict[str, Record]], one: str, others: Sequence[str]) -> list[str]:

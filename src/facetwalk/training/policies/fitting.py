@@ -168,7 +168,7 @@ def train_policy(
             learner.restore(state)
         while learner.steps < recipe.steps and not _is_late(began, minutes):
             learner.update()
-            report(learner.steps / recipe.steps, _words(learner))
+            report(min(1.0, learner.steps / recipe.steps), _words(learner))
             if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_SAVES:
                 checkpoint.save(learner.snapshot())
                 saved = time.monotonic()

@@ -55,6 +55,12 @@ class PolicyRecipe:
                     f"{getattr(self, name)} {name}: choose another number"
                 )
 
+        if self.steps < self.rollout:
+            raise InputError(
+                f"steps must be at least those of a rollout, {self.rollout}, and they are "
+                f"{self.steps}: ask for more, or for a shorter rollout"
+            )
+
     def warmth(self, steps: int) -> float:
         """What is left of learning rate and entropy after so many steps.
 
