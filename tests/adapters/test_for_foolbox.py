@@ -60,9 +60,10 @@ class TestNorms:
         assert torch.equal(success, direct.success)
 
     def test_its_distance_is_that_of_the_norm(self, images, norm):
-        measured = FoolboxAttack(norm=float(norm)).distance(images, images + 0.1)
-        expected = {"inf": 0.1, "2": 0.8, "1": 6.4}[norm]
-        torch.testing.assert_close(measured, torch.full((100,), expected))
+        expected = torch.full((100,), {"inf": 0.1, "2": 0.8, "1": 6.4}[norm])
+        for name in (float(norm), f"L{norm}"):
+            measured = FoolboxAttack(norm=name).distance(images, images + 0.1)
+            torch.testing.assert_close(measured, expected)
 
 
 def test_a_list_of_epsilons_and_their_accuracy(net, images, labels):
@@ -165,6 +166,16 @@ class TestModes:
             FoolboxAttack()(fmodel, inputs, labels, epsilons=0.2)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_inputs_of_another_type_than_the_weights_are_named(net, images, labels, dtype):
+    fmodel, name = wrapped(copy.deepcopy(net).to(dtype)), str(dtype)
+    match = f"inputs are torch.float32 and the model's weights {name}: pass inputs of the weights' "
+    with pytest.raises(InputError, match=match):
+        FoolboxAttack(budget=20)(fmodel, images, labels, epsilons=0.2)
+    points, _, _ = FoolboxAttack(budget=20)(fmodel, images.to(dtype), labels, epsilons=0.2)
+    assert points.dtype == dtype
+
+
 def test_only_torch_is_attacked(net, images, labels):
     def logits(x):
         with torch.no_grad():
@@ -197,7 +208,7 @@ def test_what_does_not_fit_gets_one_clear_sentence(net, images, labels):
     with pytest.raises(InputError, match="there are 100 images and 99 labels"):
         FoolboxAttack()(wrapped(net), images, labels[:99], epsilons=0.2)
     with pytest.raises(InputError, match="norm must be one of inf, 2, 1"):
-        FoolboxAttack(norm="Linf")
+        FoolboxAttack(norm="L3")
     with pytest.raises(TypeError, match="unexpected keyword argument 'steps'"):
         FoolboxAttack()(wrapped(net), images, labels, epsilons=0.2, steps=3)
 

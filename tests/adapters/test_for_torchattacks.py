@@ -144,7 +144,7 @@ class TestModes:
         model = partly_training(net)
         before = modes(model)
         with pytest.raises(InputError, match="norm must be one of"):
-            TorchAttack(model, norm="Linf")(images, labels)
+            TorchAttack(model, norm="L3")(images, labels)
         assert modes(model) == before
 
     def test_train_mode_may_be_asked_for(self, net, images, labels):

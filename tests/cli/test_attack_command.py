@@ -48,6 +48,62 @@ def test_one_target_for_all(run, read_json, tmp_path):
     goal = torch.full_like(labels, 3)
     found = fw.robustness.attack(digits_net(), images, labels, eps=0.2, targets=goal, budget=60)
     assert read_json(out)["success"] == found.success.tolist()
+    assert read_json(out)["target_classes"] == [3] * 12
+
+
+def test_images_that_are_the_target_already_are_counted_and_left_out(run, read_json, tmp_path):
+    out = tmp_path / "out.json"
+    printed = run(*DIGITS, "--targets", 2, "--json", out)
+    images, labels = some_digits()
+    there = digits_net()(images).argmax(1) == 2
+    goal = torch.full_like(labels, 2)
+    found = fw.robustness.attack(digits_net(), images, labels, eps=0.2, targets=goal, budget=60)
+    assert 0 < there.sum() < 12
+    assert f"target without attack, left out {int(there.sum())}\n" in re.sub(" +", " ", printed)
+    assert f"success {found.success[~there].float().mean().item():.2%}\n" in re.sub(
+        " +", " ", printed
+    )
+    assert f"mean margin {found.margin[~there].mean().item():.4g}\n" in re.sub(" +", " ", printed)
+    assert read_json(out)["target_without_attack"] == there.tolist()
+    run(*DIGITS, "--json", out)
+    assert read_json(out)["target_without_attack"] is None
+
+
+def test_where_every_image_is_the_target_already_there_is_no_share(run, refused, tmp_path):
+    images, labels = some_digits()
+    torch.save(images[labels == 2], tmp_path / "x.pt")
+    torch.save(labels[labels == 2], tmp_path / "y.pt")
+    files = ("--images", tmp_path / "x.pt", "--labels", tmp_path / "y.pt")
+    asked = ("attack", "digits", *files, "--eps", 0.1, "--targets", 2)
+    assert "success none\n" in re.sub(" +", " ", run(*asked))
+    match = "wrong without an attack, or sees its target there already, so there is none to draw"
+    refused(match, *asked, "--figure", tmp_path / "x.png")
+
+
+def test_the_json_holds_what_the_model_says_of_each_image(run, read_json, tmp_path):
+    out = tmp_path / "out.json"
+    run(*DIGITS, "--norm", "L2", "--json", out)
+    images, labels = some_digits()
+    found = fw.robustness.attack(digits_net(), images, labels, eps=0.2, norm="2", budget=60)
+    data = read_json(out)
+    assert data["norm"] == "2"
+    assert data["labels"] == labels.tolist()
+    assert data["predicted"] == digits_net()(found.adversarial).argmax(1).tolist()
+    sure = digits_net()(found.adversarial).softmax(1).amax(1)
+    assert data["confidence"] == pytest.approx(sure.tolist())
+    assert data["findings"] == []
+
+
+def test_what_makes_figures_doubtful_is_said(run, read_json, tmp_path):
+    (tmp_path / "soft.py").write_text(
+        "from torch import nn\nfrom facetwalk.zoo import digits_net\n"
+        "def net():\n    return nn.Sequential(digits_net(), nn.Softmax(1))\n"
+    )
+    model, out = f"{tmp_path / 'soft.py'}:net", tmp_path / "out.json"
+    options = ("--data", "digits", "--eps", 0.1, "--samples", 10, "--budget", 40, "--json", out)
+    printed = run("attack", model, "--shape", "1,8,8", *options)
+    assert "note: the outputs are probabilities" in " ".join(printed.split())
+    assert [finding["name"] for finding in read_json(out)["findings"]] == ["softmax"]
 
 
 def test_pictures_are_drawn(run, tmp_path):
@@ -119,6 +175,21 @@ def test_images_that_are_wrong_without_an_attack_are_counted_and_not_drawn(
     found = fw.robustness.attack(digits_net(), images, truth, 0.2, budget=60)
     assert torch.equal(pictures.adversarial, found.adversarial[4:])
     assert torch.equal(pictures.predicted, found.predicted[4:])
+
+
+def test_targets_are_drawn_and_images_that_have_them_already_are_not(run, tmp_path, monkeypatch):
+    drawn = []
+
+    def draw(pictures, *more):
+        drawn.append(pictures)
+        return blank_figure(1, 1)
+
+    monkeypatch.setattr("facetwalk.cli.attack_command.draw_attack", draw)
+    run(*DIGITS, "--targets", 2, "--figure", tmp_path / "x.png")
+    (pictures,) = drawn
+    images, _ = some_digits()
+    assert torch.equal(pictures.images, images[digits_net()(images).argmax(1) != 2])
+    assert pictures.targets.tolist() == [2] * len(pictures.images)
 
 
 def test_where_no_image_is_right_there_is_nothing_to_draw(refused, half_wrong, tmp_path):

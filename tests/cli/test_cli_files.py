@@ -45,7 +45,7 @@ def test_files_that_hold_no_single_array_are_refused(tmp_path):
     ("array", "match"),
     [
         (np.zeros((2, 4)), r"has shape \(2, 4\), and the network takes inputs of shape \(3,\)"),
-        (np.zeros((0, 3)), "has shape"),
+        (np.zeros((0, 3)), "holds no inputs: save at least one"),
         (np.zeros(()), "has shape"),
         (np.zeros((2, 3), dtype=np.uint8), "save floats, for images usually x / 255"),
         (np.full((2, 3), np.nan), "holds NaN or infinite values"),

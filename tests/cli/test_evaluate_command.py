@@ -45,6 +45,22 @@ def test_run_again_it_goes_on_where_it_was(run, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("command", ["attack", "evaluate"])
+@pytest.mark.parametrize("name", ["net.pt", "folder/NET.PTH"])
+def test_of_weights_that_torch_saved_it_is_said_what_to_do(refused, command, name):
+    match = f"{name} may hold weights.* makes the network and loads them .* path/to/file.py:functi"
+    refused(match, command, name, "--data", "digits", "--eps", 0.1)
+
+
+def test_a_norm_has_one_name_in_all_records(run, read_json, tmp_path):
+    out, folder = tmp_path / "out.json", tmp_path / "run"
+    asked = (*DIGITS, "--samples", 2, "--out", folder, "--json", out)
+    for name in ("Linf", "inf", "linf"):
+        printed = run(*asked, "--norm", name)
+        assert "within 0.2 in norm inf\n" in printed
+        assert read_json(out)["norm"] == read_json(folder / "run.json")["norm"] == "inf"
+
+
 def test_files_of_ones_own(run, read_json, tmp_path):
     images, labels = digits("test")
     np.save(tmp_path / "x.npy", images[:15].numpy())

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -32,6 +34,28 @@ def test_classes_may_have_names():
     names = ["cat", "dog", "horse", "ship"]
     titles = [axes.get_title() for axes in panels(draw_attack(pictures(1), "title", names))]
     assert titles[:6] == ["cat", "dog", "horse", "dog  (75%)", "horse  (75%)", "ship  (75%)"]
+
+
+def aimed(names=None):
+    """Four images of classes 0 to 3 that an attack brought to classes 1 to 4, wanted or not."""
+    given = pictures(1, count=4)
+    targets = torch.tensor([3, 2, 0, 4])
+    return panels(draw_attack(replace(given, targets=targets), "title", names))
+
+
+def test_targets_stand_behind_an_arrow_and_decide_what_is_fooled():
+    drawn = aimed()
+    titles = [axes.get_title() for axes in drawn[:8]]
+    assert titles[:4] == ["1 → 2", "3 → 4", "0 → 3", "2 → 0"]  # those that got there come first
+    assert titles[4:] == ["2  (75%)", "4  (75%)", "1  (75%)", "3  (75%)"]
+    reached, _, missed, _ = (axes.title.get_color() for axes in drawn[4:8])
+    assert reached == panels(draw_attack(pictures(1), "title"))[3].title.get_color() != missed
+
+
+def test_long_names_of_targets_have_a_line_of_their_own():
+    names = ["cat", "dog", "automobile", "ship", "fire truck"]
+    titles = [axes.get_title() for axes in aimed(names)[:4]]
+    assert titles == ["dog\n→ automobile", "ship\n→ fire truck", "cat → ship", "automobile\n→ cat"]
 
 
 def test_an_attack_that_changed_nothing_can_be_drawn():

@@ -25,8 +25,9 @@ class TestWhatIsReturned:
         torch.testing.assert_close(found.margin, margin)
         assert torch.equal(found.predicted, logits.argmax(1))
         assert torch.equal(found.success, found.predicted != labels)
-        expected = F.cross_entropy(logits, labels, reduction="none").float()
-        torch.testing.assert_close(found.loss.float(), expected)
+        expected = F.cross_entropy(logits, labels, reduction="none")
+        torch.testing.assert_close(found.loss, expected)
+        torch.testing.assert_close(found.confidence, logits.softmax(1).amax(1))
         assert not found.depends_on_batch.any()
         assert (found.gradients <= 100).all()
         assert (found.gradients[~found.success] >= 90).all()
@@ -97,7 +98,9 @@ def test_nothing_of_the_users_is_changed():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"norm": "Linf"}, "norm must be one of inf, 2, 1; it is 'Linf'"),
+        ({"norm": "L3"}, "norm must be one of inf, 2, 1; it is 'L3'"),
+        ({"norm": "l"}, "norm must be one of inf, 2, 1; it is 'l'"),
+        ({"norm": None}, "norm must be one of inf, 2, 1; it is None"),
         ({"norm": 3}, "norm must be one of inf, 2, 1; it is 3"),
         ({"norm": [2]}, r"norm must be one of inf, 2, 1; it is \[2\]"),
         ({"eps": -0.1}, "eps must be a finite number, not negative; it is -0.1"),
@@ -149,6 +152,18 @@ def test_a_norm_may_be_a_number_of_another_library(number):
     images, labels = batch(net, 12)
     plain = attack(net, images, labels, 0.2, norm="2", budget=20)
     found = attack(net, images, labels, 0.2, norm=number, budget=20)
+    assert torch.equal(found.adversarial, plain.adversarial)
+
+
+@pytest.mark.parametrize(
+    ("norm", "name"),
+    [("Linf", "inf"), ("linf", "inf"), ("INF", "inf"), (np.inf, "inf"), ("L2", "2"), ("l1", "1")],
+)
+def test_a_norm_may_be_named_as_other_libraries_name_it(norm, name):
+    net = linear()
+    images, labels = batch(net, 12)
+    plain = attack(net, images, labels, NORMS[name], norm=name, budget=20)
+    found = attack(net, images, labels, NORMS[name], norm=norm, budget=20)
     assert torch.equal(found.adversarial, plain.adversarial)
 
 

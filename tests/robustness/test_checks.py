@@ -72,6 +72,34 @@ def test_findings(net, expected):
     assert found == expected
 
 
+class TestGradientsThatAreNotFinite:
+    def test_behind_a_branch_that_is_never_taken_are_named(self):
+        net = Calls(linear(), lambda net, x: net(torch.where(x > -1, x, x * torch.nan)))
+        images, labels = batch(linear(), 64)
+        assert torch.equal(net(images), net.net(images))
+        (finding,) = check(net, images, labels)
+        assert finding.name == "nan-gradients"
+        assert finding.words.startswith("for 64 of 64 images some of the gradient")
+        assert "torch.where one side of which is NaN" in finding.words
+
+    def test_at_a_single_pixel_of_a_single_image_are_named(self):
+        net = Calls(linear(), lambda net, x: net(x.sqrt() ** 2))
+        images, labels = batch(linear(), 64)
+        assert names(net, images, labels) == []
+        images[40, 2] = 0
+        torch.testing.assert_close(net(images), net.net(images))
+        (finding,) = check(net, images, labels, batch_size=7)
+        assert finding.name == "nan-gradients"
+        assert finding.words.startswith("for 1 of 64 images some of the gradient")
+
+    def test_may_be_infinite(self):
+        net = Calls(linear(), lambda net, x: net(x + x.sqrt()))
+        images, _ = batch(linear(), 64)
+        images[:3, 1] = 0
+        (finding,) = check(net, images, net(images).argmax(1))
+        assert finding.words.startswith("for 3 of 64 images some of the gradient")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_low_precision_is_no_finding(dtype):
     net = relu_network(features=5).to(dtype)

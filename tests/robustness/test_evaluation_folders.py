@@ -26,6 +26,7 @@ class TestFolders:
         [
             ({"eps": 0.11}, "eps 0.1 and not 0.11"),
             ({"norm": "2"}, "norm inf and not 2"),
+            ({"norm": "L2"}, "norm inf and not 2"),
             ({"bounds": None}, r"bounds 0 to 1 \([0-9a-f]+\) and not None"),
             ({"bounds": (0, 1.1)}, r"bounds 0 to 1 .* and not 0 to 1\.1 "),
             ({"seed": 1}, "seed 0 and not 1"),

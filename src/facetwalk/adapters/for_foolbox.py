@@ -13,7 +13,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from facetwalk.adapters.logits import Logits
 from facetwalk.messages import reason
 from facetwalk.robustness import attack
-from facetwalk.robustness.inputs import as_classes, as_seeds
+from facetwalk.robustness.inputs import as_classes, as_seeds, home_of
 from facetwalk.robustness.surroundings import Surroundings
 from facetwalk.solvers import Auto, Method
 from facetwalk.types import InputError, MissingExtraError, ModelError, whole_number
@@ -133,6 +133,12 @@ def _modules_behind(model: Model, x: Tensor) -> list[nn.Module]:
     try:
         model(x)
     except Exception as error:
+        _, dtype = home_of(nn.ModuleList(seen))
+        if dtype not in (None, x.dtype):
+            raise InputError(
+                f"the inputs are {x.dtype} and the model's weights {dtype}: pass inputs of the "
+                f"weights' type ({reason(error)})"
+            ) from error
         raise ModelError(
             f"the model fails on one input alone, and must be fooled there: {reason(error)}"
         ) from error

@@ -6,28 +6,21 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
-from torch import Tensor
 
 from facetwalk import InputError
 from facetwalk.cli import attack_options, options
+from facetwalk.cli.attack_before import Before, seen_before
+from facetwalk.cli.attack_model import make_classifier
 from facetwalk.cli.attack_output import arrays_of, as_data, show_attack
 from facetwalk.cli.data_choice import DataOptions, make_data
-from facetwalk.cli.model_choice import make_model
-from facetwalk.cli.results import (
-    Output,
-    check_outputs,
-    write_arrays,
-    write_json,
-)
-from facetwalk.cli.space_choice import Pair, check_bounds, fraction
+from facetwalk.cli.results import Output, check_outputs, write_arrays, write_json
+from facetwalk.cli.space_choice import check_bounds, fraction
 from facetwalk.experiments.attack_figure import Pictures, check_pictures, draw_attack
 from facetwalk.experiments.drawing import check_drawable, save_figure
 from facetwalk.robustness import attack as attack_images
-from facetwalk.robustness.inputs import as_classes, as_images, logits_of
-from facetwalk.streams import Streams
-from facetwalk.zoo import Loaded
+from facetwalk.robustness import check
+from facetwalk.robustness.surroundings import Surroundings
 
 
 def attack(
@@ -70,33 +63,39 @@ def attack(
     check_bounds(bounds)
     if figure is not None:
         check_drawable(figure)
-    radius = fraction(eps)
-    loaded = make_model(model, seed, shape, device)
+    where = Surroundings.of(fraction(eps), norm, bounds)
+    loaded = make_classifier(model, seed, shape, device)
     chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
     clean = chosen.images[: len(chosen.images)]
-    logits, true = _logits(loaded, clean, chosen.labels, bounds)
-    right = (logits.argmax(1) == true).cpu()
+    before = seen_before(loaded, clean, chosen.labels, bounds, targets, seed)
+    drawn = before.right & ~before.there
     if figure is not None:
         check_pictures(clean)
-        _check_some_right(right)
+        if not drawn.any():
+            raise InputError(_nothing_to_draw(before))
+    findings = check(loaded.model, clean, before.labels, bounds)
     found = attack_images(
         loaded.model,
         clean,
-        chosen.labels,
-        radius,
-        targets=_targets(targets, logits.shape[1], chosen.labels, seed),
-        norm=norm,
+        before.labels,
+        where.eps,
+        targets=before.targets,
+        norm=where.norm,
         bounds=bounds,
         budget=budget,
         seed=seed,
         progress=sys.stderr.isatty() and not quiet,
     )
-    show_attack(found, right, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
+    title = f"{loaded.name} on {chosen.name}; within {eps} in norm {where.norm}"
+    show_attack(found, before, findings, title)
     if save is not None:
-        write_arrays(save, arrays_of(clean, chosen.labels, found))
+        write_arrays(save, arrays_of(clean, before, found))
     if figure is not None:
-        seen = (found.adversarial, chosen.labels, found.predicted, found.confidence)
-        pictures = Pictures(clean[right], *(tensor.cpu()[right] for tensor in seen))
+        seen = (clean, found.adversarial, before.labels, found.predicted, found.confidence)
+        pictures = Pictures(
+            *(tensor.cpu()[drawn] for tensor in seen),
+            targets=None if before.targets is None else before.targets[drawn],
+        )
         title = f"{loaded.name}, within {eps}, at most {budget} gradients each"
         save_figure(draw_attack(pictures, title, chosen.classes), figure)
     if json is not None:
@@ -104,37 +103,18 @@ def attack(
             "model": loaded.name,
             "data": chosen.name,
             "targets": targets,
-            "eps": radius,
-            "norm": norm,
+            "eps": where.eps,
+            "norm": where.norm,
             "bounds": bounds,
             "budget": budget,
             "seed": seed,
         }
-        write_json(json, about | as_data(found, right))
+        write_json(json, about | as_data(found, before, findings))
 
 
-def _logits(loaded: Loaded, clean: Tensor, labels: Tensor, bounds: Pair) -> tuple[Tensor, Tensor]:
-    """The model's logits without an attack, and the true classes, on its device."""
-    given = as_images(clean, loaded.model, bounds)
-    true = as_classes(labels, len(given), given.device, "labels")
-    return logits_of(loaded.model, given, {"labels": true}), true
-
-
-def _check_some_right(right: Tensor) -> None:
-    if not right.any():
-        raise InputError(
-            "the model gets every one of these images wrong without an attack, so there is none "
-            "to draw: leave out --figure"
-        )
-
-
-def _targets(asked: str | None, classes: int, labels: Tensor, seed: int) -> Tensor | None:
-    if asked is None:
-        return None
-    if asked == "random":
-        numbers = seed + torch.arange(len(labels))
-        drawn = Streams.from_seeds(numbers, torch.zeros_like(numbers)).uniform(())
-        return (labels + 1 + (drawn * (classes - 1)).long()) % classes
-    if not asked.isdecimal():
-        raise InputError(f"--targets must be a class or random; it is {asked!r}")
-    return torch.full_like(labels, int(asked))
+def _nothing_to_draw(before: Before) -> str:
+    target = "" if before.targets is None else ", or sees its target there already"
+    return (
+        f"the model gets every one of these images wrong without an attack{target}, so there is "
+        "none to draw: leave out --figure"
+    )

@@ -21,7 +21,7 @@ Samples = Annotated[int | None, typer.Option(min=1, help="How many images; all b
 Eps = Annotated[
     str, typer.Option(help="How far a point may be from its image, as in 0.3 or 8/255.")
 ]
-Norm = Annotated[str, typer.Option(help="In which that is measured: inf, 2 or 1.")]
+Norm = Annotated[str, typer.Option(help="In which that is measured: inf, 2 or 1, also as Linf.")]
 Bounds = Annotated[Pair, typer.Option(help="Of every pixel.")]
 Budget = Annotated[int, typer.Option(min=1, help="Gradient evaluations of each image.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]

@@ -13,14 +13,16 @@ import torch
 import typer
 
 from facetwalk.cli import attack_options, options
+from facetwalk.cli.attack_model import make_classifier
+from facetwalk.cli.attack_output import show_findings
 from facetwalk.cli.data_choice import DataOptions, make_data
-from facetwalk.cli.model_choice import make_model
 from facetwalk.cli.output import say, say_wrapped, show_table
 from facetwalk.cli.results import Output, check_outputs, write_json
 from facetwalk.cli.space_choice import check_bounds, fraction
 from facetwalk.cli.stopping import goes_on
 from facetwalk.robustness import Report, RobustnessWarning
 from facetwalk.robustness import evaluate as evaluate_model
+from facetwalk.robustness.surroundings import Surroundings
 
 
 def evaluate(
@@ -55,8 +57,8 @@ def evaluate(
     run = None if out is None else out / "run.json"
     check_outputs([Output("--json", json, ".json")], reads=[model, images, labels, run])
     check_bounds(bounds)
-    radius = fraction(eps)
-    loaded = make_model(model, seed, shape, device)
+    where = Surroundings.of(fraction(eps), norm, bounds)
+    loaded = make_classifier(model, seed, shape, device)
     chosen = make_data(DataOptions(data, folder, images, labels, first, samples), loaded)
     with warnings.catch_warnings(), goes_on() if out else nullcontext():
         warnings.simplefilter("ignore", RobustnessWarning)  # they are shown with the figures
@@ -64,8 +66,8 @@ def evaluate(
             loaded.model,
             chosen.images,
             chosen.labels,
-            radius,
-            norm=norm,
+            where.eps,
+            norm=where.norm,
             bounds=bounds,
             budget=budget,
             seed=seed,
@@ -74,13 +76,14 @@ def evaluate(
             progress=sys.stderr.isatty() and not quiet,
         )
     peak_mebibytes = torch.cuda.max_memory_reserved() >> 20 if device == "cuda" else None
-    _show(report, peak_mebibytes, f"{loaded.name} on {chosen.name}; within {eps} in norm {norm}")
+    title = f"{loaded.name} on {chosen.name}; within {eps} in norm {where.norm}"
+    _show(report, peak_mebibytes, title)
     if json is not None:
         asked = {
             "model": loaded.name,
             "data": chosen.name,
-            "eps": radius,
-            "norm": norm,
+            "eps": where.eps,
+            "norm": where.norm,
             "bounds": bounds,
             "budget": budget,
             "seed": seed,
@@ -107,8 +110,7 @@ def _show(report: Report, peak_mebibytes: int | None, title: str) -> None:
             f"note: {doubtful} images are misclassified in a batch and not alone; they count as "
             "robust"
         )
-    for finding in report.findings:
-        say_wrapped(f"note: {finding.words}")
+    show_findings(report.findings)
 
 
 def _as_data(report: Report) -> dict[str, object]:

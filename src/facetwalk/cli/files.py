@@ -65,7 +65,9 @@ def read_floats(path: Path, shape: tuple[int, ...]) -> Tensor:
 def read_inputs(path: Path, shape: tuple[int, ...]) -> Tensor:
     """Network inputs `(B, *shape)` from a file."""
     inputs = read_floats(path, shape)
-    if tuple(inputs.shape[1:]) != shape or not len(inputs):
+    if not inputs.numel():
+        raise InputError(f"{path} holds no inputs: save at least one")
+    if tuple(inputs.shape[1:]) != shape:
         raise InputError(
             f"{path} has shape {tuple(inputs.shape)}, and the network takes inputs of shape "
             f"{shape}: save one such input or an array (N, {', '.join(map(str, shape))})"

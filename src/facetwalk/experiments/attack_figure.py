@@ -43,13 +43,22 @@ class Pictures:
     labels: Tensor
     predicted: Tensor
     confidence: Tensor
+    targets: Tensor | None = None
+    """The classes that the attack was to reach; None where any wrong one would do."""
 
     def __post_init__(self) -> None:
         check_pictures(self.images)
 
+    @property
+    def fooled(self) -> Tensor:
+        """Where the attack has succeeded, bool `(N,)`."""
+        if self.targets is None:
+            return self.predicted != self.labels
+        return self.predicted == self.targets
+
     def chosen(self) -> list[int]:
         """What to show: fooled ones before others, and as many different classes as there are."""
-        fooled = self.predicted != self.labels
+        fooled = self.fooled
         order = sorted(range(len(self.labels)), key=lambda image: not fooled[image])
         seen: dict[int, int] = {}
         rank = {}
@@ -63,12 +72,13 @@ class Pictures:
 def draw_attack(
     pictures: Pictures, title: str, names: Sequence[str] | None = None, eps: float | None = None
 ) -> Figure:
-    """Up to eight images, attacked ones and differences, one below the other.
+    """Up to eight images, attacked ones and differences, one below the other; what an attack was
+    to reach stands behind an arrow.
 
     `names` are those of the classes; numbers without. `eps` is where the scale of differences
     ends; the largest one without.
     """
-    shown = pictures.chosen()
+    shown, fooled = pictures.chosen(), pictures.fooled
     figure = blank_figure(10.9, 4.6)
     grid: Any = figure.subplots(3, COLUMNS)
     for axes in grid[:, len(shown) :].flat:
@@ -76,10 +86,13 @@ def draw_attack(
     changes = pictures.adversarial - pictures.images
     end = eps or float(changes.abs().max()) or 1.0
     for column, image in enumerate(shown):
-        label, guess = int(pictures.labels[image]), int(pictures.predicted[image])
-        color = _WRONG if guess != label else _RIGHT
-        sure = f"{_name(guess, names)}  ({pictures.confidence[image]:.0%})"
-        _show(grid[0, column], _array(pictures.images[image]), _name(label, names), _RIGHT)
+        label = _name(int(pictures.labels[image]), names)
+        if pictures.targets is not None:
+            label = _with_target(label, _name(int(pictures.targets[image]), names))
+        color = _WRONG if fooled[image] else _RIGHT
+        guess = _name(int(pictures.predicted[image]), names)
+        sure = f"{guess}  ({pictures.confidence[image]:.0%})"
+        _show(grid[0, column], _array(pictures.images[image]), label, _RIGHT)
         _show(grid[1, column], _array(pictures.adversarial[image]), sure, color)
         _show_change(grid[2, column], _array(changes[image]), end)
     for row, name in zip(grid[:, 0], ("image", "attacked", "difference"), strict=True):
@@ -94,6 +107,12 @@ def _name(index: int, names: Sequence[str] | None) -> str:
     return f"{index}" if names is None else names[index]
 
 
+def _with_target(label: str, target: str) -> str:
+    """In two lines where one would be too long."""
+    whole = f"{label} → {target}"
+    return whole if len(whole) < _LONG else f"{label}\n→ {target}"
+
+
 def _array(image: Tensor) -> np.ndarray:
     """`(H, W)` or `(H, W, 3)`."""
     array = image.detach().float().cpu().numpy()
@@ -102,7 +121,8 @@ def _array(image: Tensor) -> np.ndarray:
 
 def _show(axes: Axes, image: np.ndarray, title: str, color: str) -> None:
     axes.imshow(image.clip(0, 1), cmap=_GRAY, vmin=0, vmax=1)
-    axes.set_title(title, fontsize=12 if len(title) < _LONG else 8, color=color)
+    longest = max(map(len, title.splitlines()))
+    axes.set_title(title, fontsize=12 if longest < _LONG else 8, color=color)
     _bare(axes)
 
 

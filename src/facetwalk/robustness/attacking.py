@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from facetwalk.maximize import maximize
+from facetwalk.messages import reason
 from facetwalk.models import untouched_random_state
 from facetwalk.objectives import Margin, Objective, TargetedMargin
 from facetwalk.problem import Problem
@@ -27,7 +28,10 @@ from facetwalk.robustness.rechecking import fooled_alone
 from facetwalk.robustness.surroundings import Surroundings
 from facetwalk.solvers import Auto, Method
 from facetwalk.spaces import Bounds
-from facetwalk.types import whole_number
+from facetwalk.types import FacetwalkError, ModelError, whole_number
+
+_EXACT = (torch.float32, torch.float64)
+"""What losses and probabilities are counted in."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Attack:
     seconds: float
 
 
+@torch.inference_mode(False)
 def attack(
     model: nn.Module,
     images: Tensor,
@@ -78,9 +83,11 @@ def attack(
         model: from images `(N, *shape)` to logits `(N, classes)`, in eval mode.
         images: floats `(N, *shape)`, any shape.
         labels: true classes, `(N,)`.
-        eps: how far a point may be from its image.
+        eps: how far a point may be from its image; for a model in 16 bits from the image rounded to
+            them, so that it may be farther from yours by what rounding has moved it.
         targets: classes that the model should see instead, `(N,)`; any wrong one without.
-        norm: in which `eps` is measured: "inf", "2" or "1".
+        norm: in which `eps` is measured: "inf", "2" or "1", also written "Linf", "L2" or "L1", or
+            a number.
         bounds: of every pixel; None for no bounds.
         budget: gradient evaluations of each image.
         solver: another method than the default, with a budget of its own.
@@ -112,15 +119,22 @@ def attack(
         if not len(rows):
             return
         require_gradient(model, images[rows[:2]])
-        result = maximize(
-            Problem(model, wanted.select(rows), where.around(images[rows])),
-            solver=solver,
-            seed=seeds[rows],
-            x0="sample",
-            batch_size=batch_size,
-            stop_at=stop_at,
-            progress=progress,
-        )
+        try:
+            result = maximize(
+                Problem(model, wanted.select(rows), where.around(images[rows])),
+                solver=solver,
+                seed=seeds[rows],
+                x0="sample",
+                batch_size=batch_size,
+                stop_at=stop_at,
+                progress=progress,
+            )
+        except (FacetwalkError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"the model fails at a point within {where.eps:g} of an image: {reason(error)}"
+            ) from error
         x[rows] = result.x
         gradients[rows.cpu()] += result.evaluations.backward
 
@@ -164,13 +178,14 @@ def _judged(
     margin = wanted(outputs) if len(x) else x.new_zeros(0)
     in_batch = margin > 0
     success = fooled_alone(model, x, wanted, in_batch)
+    exactly = outputs if outputs.dtype in _EXACT else outputs.float()
     return Attack(
         adversarial=x,
         success=success,
         margin=margin,
-        loss=F.cross_entropy(outputs.float(), goals, reduction="none"),
+        loss=F.cross_entropy(exactly, goals, reduction="none"),
         predicted=outputs.argmax(1),
-        confidence=outputs.float().softmax(1).amax(1),
+        confidence=exactly.softmax(1).amax(1),
         depends_on_batch=in_batch & ~success,
         gradients=gradients,
         seconds=time.perf_counter() - began,

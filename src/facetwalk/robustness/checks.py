@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from facetwalk.gradients import gradient_of
 from facetwalk.models import untouched_random_state
 from facetwalk.objectives import CrossEntropy
 from facetwalk.robustness.inputs import (
@@ -41,11 +40,13 @@ class Finding:
     """Something that makes a robustness figure doubtful."""
 
     name: str
-    """A short name: `randomised`, `batch`, `softmax`, `zero-gradients` or `accuracy`."""
+    """A short name: `randomised`, `batch`, `softmax`, `zero-gradients`, `nan-gradients` or
+    `accuracy`."""
     words: str
     """What is wrong and what to do."""
 
 
+@torch.inference_mode(False)
 def check(
     model: nn.Module,
     images: Tensor,
@@ -76,11 +77,13 @@ def check(
 def _found(model: nn.Module, some: Tensor, labels: Tensor, rows: int) -> list[Finding]:
     logits, classes = logits_of(model, some, {"labels": labels}, rows), labels[: len(some)]
     require_gradient(model, some[:2])
+    gradients = _gradients(model, some, classes, rows)
     looks: list[Callable[[], Iterator[Finding]]] = [
         lambda: _is_randomised(model, some, logits, rows),
         lambda: _mixes_rows(model, some, logits, rows),
         lambda: _has_softmax(logits),
-        lambda: _has_no_gradient(model, some, classes, rows),
+        lambda: _has_no_gradient(gradients),
+        lambda: _has_no_finite_gradient(gradients),
         lambda: _is_no_better_than_chance(logits, classes),
     ]
     return [finding for look in looks for finding in look()]
@@ -123,20 +126,37 @@ def _has_softmax(logits: Tensor) -> Iterator[Finding]:
         )
 
 
-def _has_no_gradient(
-    model: nn.Module, images: Tensor, labels: Tensor, rows: int
-) -> Iterator[Finding]:
-    gradients = [
-        gradient_of(lambda x: model(x.clone()), CrossEntropy(classes), part)[2]
-        for part, classes in zip(images.split(rows), labels.split(rows), strict=True)
-    ]
-    share = (torch.cat(gradients).flatten(1) == 0).all(1).float().mean().item()
+def _gradients(model: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    """Of the cross-entropy, as autograd gives them, with what is not finite, `(N, pixels)`."""
+    found: list[Tensor] = []
+    for part, classes in zip(images.split(rows), labels.split(rows), strict=True):
+        leaf = part.detach().requires_grad_()
+        with torch.enable_grad():
+            losses = CrossEntropy(classes)(model(leaf.clone()))
+            found += torch.autograd.grad(losses.sum(), leaf)
+    return torch.cat(found).flatten(1)
+
+
+def _has_no_gradient(gradients: Tensor) -> Iterator[Finding]:
+    share = (gradients == 0).all(1).float().mean().item()
     if share > _MANY:
         yield Finding(
             "zero-gradients",
             f"for {share:.0%} of the images the gradient of the cross-entropy is exactly zero: it "
             "is saturated in this precision or the model masks it; attacks on the margin may still "
             "work, in double precision the others too",
+        )
+
+
+def _has_no_finite_gradient(gradients: Tensor) -> Iterator[Finding]:
+    broken = int((~gradients.isfinite()).any(1).sum())
+    if broken:
+        yield Finding(
+            "nan-gradients",
+            f"for {broken} of {len(gradients)} images some of the gradient of the cross-entropy is "
+            "NaN or infinite, and attacks cannot follow it there: look for a root, a norm, a "
+            "logarithm or a division at zero (add a small number to what it is taken of), and for "
+            "a torch.where one side of which is NaN",
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from facetwalk.messages import reason
 from facetwalk.models import require_eval
 from facetwalk.robustness.surroundings import bounds_of
 from facetwalk.spaces import Bounds
@@ -65,7 +66,7 @@ def as_images(given: Any, model: nn.Module, bounds: Bounds | None) -> Tensor:
     no images."""
     check_images(given)
     device, dtype = home_of(model)
-    images = given.detach().to(device or given.device, dtype or given.dtype)
+    images = _for_autograd(given.detach().to(device or given.device, dtype or given.dtype))
     if bounds is not None:
         _check_bounds(images, bounds)
     return images
@@ -94,7 +95,7 @@ def as_classes(given: Any, count: int, device: torch.device, what: str) -> Tenso
         )
     if len(classes) != count:
         raise InputError(f"there are {count} images and {len(classes)} {what}")
-    return classes.long().to(device)
+    return _for_autograd(classes.long().to(device))
 
 
 def as_seed(given: object) -> int:
@@ -136,6 +137,11 @@ def _as_tensor(given: Any) -> Tensor | None:
         return torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         return None
+
+
+def _for_autograd(tensor: Tensor) -> Tensor:
+    """The same; one of inference mode, which no gradient passes, is copied."""
+    return tensor.clone() if tensor.is_inference() else tensor
 
 
 def _holds_integers(tensor: Tensor) -> bool:
@@ -192,12 +198,18 @@ def _of_one_pass(model: nn.Module, images: Tensor) -> Tensor:
 def require_gradient(model: nn.Module, images: Tensor) -> None:
     """Raise `ModelError` if no gradient passes from the model's outputs to its images."""
     leaf = images.detach().requires_grad_()
-    with torch.enable_grad():
-        outputs = model(leaf.clone())
-        reached = outputs.requires_grad and any(
-            gradient is not None
-            for gradient in torch.autograd.grad(outputs.sum(), leaf, allow_unused=True)
-        )
+    try:
+        with torch.enable_grad():
+            outputs = model(leaf.clone())
+            reached = outputs.requires_grad and any(
+                gradient is not None
+                for gradient in torch.autograd.grad(outputs.sum(), leaf, allow_unused=True)
+            )
+    except Exception as error:
+        raise ModelError(
+            "the model fails where its gradient is asked for, which attacks follow: "
+            f"{reason(error)}"
+        ) from error
     if not reached:
         raise ModelError(
             "no gradient passes from the model's outputs to its images, and attacks follow one: "

@@ -14,7 +14,7 @@ from facetwalk.spaces import BALLS, Bounds, Space
 from facetwalk.spaces.bounds import as_bounds
 from facetwalk.types import InputError
 
-_NAMES = {math.inf: "inf", 2: "2", 1: "1"}
+_NUMBERS = {math.inf: "inf", 2: "2", 1: "1"}
 _SHORT = 60
 """Letters of a value in a message."""
 
@@ -29,9 +29,13 @@ class Surroundings:
 
     @classmethod
     def of(cls, eps: float, norm: str | float, bounds: Bounds | None) -> Surroundings:
-        """Raises `InputError` for a norm that there is no ball of, no distance and no bounds."""
-        name = _NAMES.get(norm) if isinstance(norm, Real) else norm
-        if not isinstance(name, str) or name not in BALLS:
+        """Raises `InputError` for a norm that there is no ball of, no distance and no bounds.
+
+        >>> [Surroundings.of(0.1, norm, None).norm for norm in ("Linf", "l2", 1, float("inf"))]
+        ['inf', '2', '1', 'inf']
+        """
+        name = _name_of(norm)
+        if name not in BALLS:
             raise InputError(f"norm must be one of {', '.join(BALLS)}; it is {_short(norm)}")
         try:
             radius = float(eps)
@@ -45,6 +49,13 @@ class Surroundings:
         """A ball for each image."""
         bounds = None if self.bounds is None else bounds_of(self.bounds, images)
         return BALLS[self.norm](images, self.eps, bounds=bounds)
+
+
+def _name_of(norm: object) -> str | None:
+    """A norm as `BALLS` calls it, if it may be one."""
+    if isinstance(norm, Real):
+        return _NUMBERS.get(norm)  # pyright: ignore[reportArgumentType]
+    return norm.lower().removeprefix("l") if isinstance(norm, str) else None
 
 
 def bounds_of(bounds: Bounds, images: Tensor) -> tuple[Tensor, Tensor]:
