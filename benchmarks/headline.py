@@ -1,4 +1,4 @@
-"""The figure of the README: what each attack finds on robust networks, and at what cost ours does.
+"""The figures of the README: what each attack finds on robust networks, and at what cost ours does.
 
 Everything is read from the pages of `classifiers.py` and `reach.py`; nothing is measured here.
 """
@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
 from report import HERE, RESULTS, earlier
 
 from facetwalk.experiments.drawing import blank_figure, save_figure
 
 PAGES = [RESULTS / "bar1_1000.json", RESULTS / "bar2_1000.json"]
+NORMS = {"L2": RESULTS / "norm_2.json", "L1": RESULTS / "norm_1.json"}
+IMAGES = HERE.parent / "docs" / "images"
 OTHERS, AUTOATTACK, OURS = "other attacks", "AutoAttack, its own budget", "ours"
 STYLES: dict[str, dict[str, Any]] = {
     OTHERS: {"color": "#9aa4b1", "marker": "|", "s": 90, "linewidths": 1.5, "zorder": 2},
@@ -71,10 +74,8 @@ def draw_cost(panel: Any, entries: Sequence[dict], place: Callable[[str], int]) 
     tidy(panel, "What AutoAttack spends to find as much", "its evaluations for each of ours")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=HERE.parent / "docs/images/headline.png")
-    options = parser.parse_args()
+def draw_headline() -> Figure:
+    """Success in L-infinity balls, and what AutoAttack spends for as much."""
     entries, reached = earlier(PAGES), earlier([RESULTS / "reach.json"])
     names = cases(entries)
     figure = blank_figure(11, 4.6)
@@ -83,9 +84,31 @@ def main() -> None:
     draw_cost(right, reached, names.index)
     left.set_yticks(range(len(names)), names)
     left.invert_yaxis()
-    figure.legend(STYLES, loc="outside lower left", ncols=len(STYLES), frameon=False)
-    save_figure(figure, options.out)
-    print(f"Wrote {options.out}.")
+    return figure
+
+
+def draw_norms() -> Figure:
+    """Success in L2 and L1 balls."""
+    figure = blank_figure(11, 2.9)
+    for panel, (norm, page) in zip(figure.subplots(1, 2), NORMS.items(), strict=True):
+        entries = earlier([page])
+        names = cases(entries)
+        draw_success(panel, entries, names.index)
+        panel.set_xlim(0, 102)
+        panel.set_title(f"{norm}: what 1000 gradients an image find", fontsize=10)
+        panel.set_yticks(range(len(names)), [name.replace(f"{norm} ", "") for name in names])
+        panel.invert_yaxis()
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=IMAGES)
+    options = parser.parse_args()
+    for name, figure in {"headline": draw_headline(), "norms": draw_norms()}.items():
+        figure.legend(STYLES, loc="outside lower left", ncols=len(STYLES), frameon=False)
+        save_figure(figure, options.out / f"{name}.png")
+        print(f"Wrote {options.out / name}.png.")
 
 
 if __name__ == "__main__":

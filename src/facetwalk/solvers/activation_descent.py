@@ -38,8 +38,8 @@ class ActivationDescent(Sign):
     """
 
     width: float = 0.015
-    """The kernel's width at first, as a share of how far the space reaches; zero for exact
-    gradients throughout."""
+    """The kernel's width at first, as a share of the space's `scale`; zero for exact gradients
+    throughout."""
     annealing: float = 0.3
     """Share of the steps in which the width falls to zero."""
     normals: NormalsMethod = "probed"
