@@ -97,7 +97,7 @@ def draw_norms() -> Figure:
         panel.set_xlim(0, 102)
         panel.set_title(f"{norm}: what 1000 gradients an image find", fontsize=10)
         panel.set_yticks(range(len(names)), [name.replace(f"{norm} ", "") for name in names])
-        panel.invert_yaxis()
+        panel.set_ylim(len(names) - 0.4, -0.6)
     return figure
 
 
