@@ -10,7 +10,7 @@ from torch import nn
 import facetwalk as fw
 from facetwalk.objectives import Margin, Output
 from facetwalk.sites import discover
-from facetwalk.solvers import Auto, Recombination, Sign
+from facetwalk.solvers import ActivationDescent, Auto, Recombination, Sign
 from facetwalk.zoo import digits, digits_net, random_network
 
 
@@ -52,10 +52,14 @@ def test_on_the_way_to_a_threshold_few_steps_in_the_end_push_the_best_points_on(
 
 
 @pytest.mark.parametrize("ball", [fw.LinfBall, fw.L2Ball, fw.L1Ball])
-def test_where_coordinates_share_the_room_the_first_generation_has_the_kernel_too(ball):
+def test_where_coordinates_share_the_room_plans_know_how_wide_the_kernel_should_be(ball):
     space = ball(torch.zeros(1, 3), 1.0)
-    result = fw.maximize(fw.Problem(tiny(), Output(0), space), evaluations=2000, stop_at=1e9)
-    assert (result.solver.first.width > 0) == space.shares_room
+    problem = fw.Problem(tiny(), Output(0), space)
+    to_a_threshold = fw.maximize(problem, evaluations=2000, stop_at=1e9).solver
+    assert (to_a_threshold.first.width > 0) == space.shares_room
+    assert to_a_threshold.inner.width == ActivationDescent().width
+    to_the_last_digit = fw.maximize(problem, evaluations=2000).solver
+    assert (to_the_last_digit.inner.width < ActivationDescent().width) == space.shares_room
 
 
 def test_the_last_round_brings_images_nearer_to_a_threshold():

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import facetwalk as fw
-from facetwalk.objectives import Output
+from facetwalk.objectives import Margin
 from facetwalk.solvers import Apgd, Sign
 
 PIXELS, THRESHOLD, LURE = 100, 0.5, 0.02
@@ -15,16 +15,15 @@ PIXELS, THRESHOLD, LURE = 100, 0.5, 0.02
 
 @pytest.fixture(scope="module")
 def net():
-    """`sum_i a_i * relu(x_i - 0.5)`, as robustly trained networks treat the pixels of MNIST, and a
-    first pixel that counts for little, but at once."""
+    """Logits 0 and `sum_i a_i * relu(x_i - 0.5)`, as robustly trained networks treat the pixels of
+    MNIST, and a first pixel that counts for little, but at once."""
     hears = nn.Linear(PIXELS, PIXELS)
     hears.weight.data = torch.eye(PIXELS)
     hears.bias.data.fill_(-THRESHOLD)
     hears.bias.data[0] = 0
-    sums = nn.Linear(PIXELS, 1)
-    sums.weight.data = torch.linspace(0.1, 1, PIXELS)[None]
-    sums.weight.data[0, 0] = LURE
-    sums.bias.data.zero_()
+    sums = nn.Linear(PIXELS, 2, bias=False)
+    sums.weight.data = torch.stack([torch.zeros(PIXELS), torch.linspace(0.1, 1, PIXELS)])
+    sums.weight.data[1, 0] = LURE
     return nn.Sequential(hears, nn.ReLU(), sums).eval()
 
 
@@ -32,7 +31,7 @@ def net():
 class TestDeafNetwork:
     def problem(self, net, ball):
         space = ball(torch.zeros(4, PIXELS), 1.0, bounds=(0, 1))
-        return fw.Problem(net, Output(0), space)
+        return fw.Problem(net, Margin(torch.zeros(4, dtype=torch.long)), space)
 
     @pytest.mark.parametrize("solver", [Sign(), Apgd()])
     def test_exact_gradients_see_the_first_pixel_alone(self, net, ball, solver):

@@ -25,6 +25,9 @@ _MANY_INPUTS, _SHORTEST_OF_MANY = 64, 20
 """With so many inputs a climb to the last digit takes longer."""
 _NEAR = 50
 """With fewer evaluations than this there is no better start than one that is given."""
+_NARROW = 0.1
+"""Of the kernel's width, to the last digit in L2 and L1 balls: it has to be as wide as it is there
+for classifiers, and is too wide for networks all of whose neurons see all inputs."""
 _CHILD_STEP = 0.5
 _LAST = 200
 """Steps of polish and finish at most: a quarter of all, where that is less."""
@@ -89,12 +92,17 @@ class Auto:
         the last digit, or so that it reaches a threshold. Where the objective has no `alternatives`
         to climb, rounds are longer if there are many `inputs`, and a small budget is spent near a
         start that is given. Where the space's coordinates share its room, all generations have the
-        kernel: random points are near its centre there, and not at corners far from it.
+        kernel: random points are near its centre there, and not at corners far from it. The kernel
+        is narrow there where neither alternatives nor a threshold speak of a classifier.
         """
         kind = _TO_THE_LAST_DIGIT if to_the_last_digit else _TO_A_THRESHOLD
-        solver: Sign = (ActivationDescent if relus else Sign)(momentum=kind.momentum)
         budget = self.evaluations or _USUAL
         plain = to_the_last_digit and not alternatives
+        solver = Sign(momentum=kind.momentum)
+        if relus:
+            solver = ActivationDescent(momentum=kind.momentum)
+            if plain and shares_room:
+                solver = replace(solver, width=_NARROW * solver.width)
         if plain and start_is_given and budget < _NEAR:
             return replace(solver, steps=budget, step_size=_CHILD_STEP)
         many = plain and inputs >= _MANY_INPUTS
