@@ -25,6 +25,7 @@ import facetwalk as fw
 from facetwalk.objectives import CrossEntropy, Guided, Margin
 from facetwalk.solvers import ActivationDescent, Auto, Method, Recombination, Sign, Solver, Task
 from facetwalk.solvers.recombination import Elites
+from facetwalk.spaces import BALLS
 from facetwalk.zoo import StackedNetworks, random_network
 
 Change = Callable[[Recombination], Method]
@@ -208,10 +209,14 @@ def success(case: Case, name: str, change: Change, options: argparse.Namespace) 
 def best_values(model: str, change: Change, options: argparse.Namespace) -> Tensor:
     """The best value found on each random network, `(seeds, networks)`."""
     stack = StackedNetworks([random_network(SIZES[model], s) for s in range(options.networks)])
-    space = fw.Box(-1, 1, shape=(SIZES[model][0],))
+    inputs = SIZES[model][0]
+    space = fw.Box(-1, 1, shape=(inputs,))
+    if options.norm != "inf":
+        radius = {"2": 0.6 * inputs**0.5, "1": 0.5 * inputs}[options.norm]
+        space = BALLS[options.norm](torch.zeros(options.networks, inputs), radius)
     problem = fw.Problem(stack.to(options.device), fw.objectives.Output(0), space)
     auto = Auto(evaluations=3 * options.budget)
-    plan = change(_recombined(auto.plan(inputs=SIZES[model][0])))
+    plan = change(_recombined(auto.plan(inputs=inputs, shares_room=space.shares_room)))
     return torch.stack([_values(problem, plan, seed).cpu() for seed in range(options.seeds)])
 
 
@@ -233,7 +238,9 @@ def main() -> None:
         nargs="+",
         default=["mnist_cnn_pgd", "mnist-cnn-0.3", "mnist-strided", "cifar-cnn", "digits"],
     )
-    parser.add_argument("--norm", default="inf", choices=BY_NORM, help="of the classifiers' sets")
+    parser.add_argument(
+        "--norm", default="inf", choices=BY_NORM, help="of the sets: for random networks balls"
+    )
     parser.add_argument("--changes", nargs="+", default=[""], help="names contain one of these")
     parser.add_argument("--models", default="AC", help="random networks")
     parser.add_argument("--networks", type=int, default=256, help="how many random ones")
@@ -241,6 +248,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--name", help="of the files that are written")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     named = options.networks_named
@@ -251,7 +259,7 @@ def main() -> None:
         for name, change in known.items()
         if any(part in name for part in options.changes)
     }
-    page_name = f"ablation_{options.table}" + ("" if options.norm == "inf" else f"_l{options.norm}")
+    usual = f"ablation_{options.table}" + ("" if options.norm == "inf" else f"_l{options.norm}")
     title = f"Success (%) at {options.budget} gradients"
     title += "; random networks: mean value at three times" if options.models else ""
     measured: dict[str, dict[str, list[float]]] = {}
@@ -260,7 +268,7 @@ def main() -> None:
         measured[name] = {case.name: success(case, name, change, options) for case in cases}
         found[name] = {f"Model {m}": best_values(m, change, options) for m in options.models}
         table, data = page(measured, found)
-        save(page_name, title, table, data, options.device, options.out)
+        save(options.name or usual, title, table, data, options.device, options.out)
 
 
 def page(
