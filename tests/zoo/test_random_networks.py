@@ -3,9 +3,10 @@ from itertools import pairwise
 import pytest
 import torch
 
+import facetwalk as fw
 from facetwalk.sites import discover
 from facetwalk.types import InputError
-from facetwalk.zoo import MODEL_A, MODEL_B, MODEL_C, random_network
+from facetwalk.zoo import MODEL_A, MODEL_B, MODEL_C, notebook_network, random_network
 
 
 def all_parameters(sizes: tuple[int, ...], seed: int) -> torch.Tensor:
@@ -46,6 +47,18 @@ def test_it_is_in_eval_mode_and_its_sites_are_the_hidden_layers():
     net = random_network(MODEL_A, seed=0)
     assert not any(part.training for part in net.modules())
     assert [site.shape for site in discover(net, torch.zeros(1, 10))] == [(64,), (64,)]
+
+
+def test_gradient_ascent_ends_where_it_ends_in_the_notebook_of_the_authors():
+    values = []
+    problem = fw.Problem(notebook_network(), fw.objectives.Output(0), fw.Box(-1, 1, shape=(10,)))
+    fw.maximize(
+        problem,
+        solver=fw.solvers.Gd(steps=3000, step_size=0.5, normalization="l2", decay="constant"),
+        x0="center",
+        callback=lambda step: values.append(step.value.item()),
+    )
+    assert values[-1] == pytest.approx(19.9599, abs=5e-5)
 
 
 @pytest.mark.parametrize("sizes", [(), (3,), (3, 0, 1), (3, -2), (3, 2.5)])

