@@ -168,7 +168,6 @@ def test_without_files_what_needs_them_fails_in_words():
             refused[part.experiment.name] = str(error)
     assert refused == {
         "adversarial": "say where images and networks lie, or take the quick form",
-        "policies": "say where the policies lie, or take the quick form",
     }
 
 

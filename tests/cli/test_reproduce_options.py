@@ -30,6 +30,7 @@ ASKED = {
     "policies": [
         {"nets": Path("nets"), "episodes": 7, "parallel": 3, "budget": 20, "only": ("Jumper",)},
         {"nets": Path("nets"), "attacks": ("none", "FGSM")},
+        {"only": ("CoinRun",)},
         {"quick": True},
     ],
 }

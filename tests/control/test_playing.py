@@ -44,6 +44,35 @@ def test_without_an_attack_returns_are_those_of_a_loop_written_by_hand(count, sh
     assert episodes.half_width == pytest.approx(1.96 * spread)
 
 
+class Indifferent(torch.nn.Module):
+    """Says of each observation that the second action is three times as likely."""
+
+    def forward(self, x):
+        return torch.tensor([0.25, 0.75]).log().expand(len(x), 2) + 0 * x[:, :1]
+
+
+@pytest.mark.parametrize("attack", [None, QUICK], ids=["plain", "attacked"])
+@pytest.mark.filterwarnings("ignore:.*no ReLU")
+def test_actions_are_drawn_by_their_probabilities(attack):
+    def drawn(seed):
+        actions = []
+        play(
+            Indifferent().eval(),
+            gymnasium.make_vec("CartPole-v1", num_envs=4),
+            60,
+            deterministic=False,
+            attack=attack,
+            seed=seed,
+            callback=lambda turn: actions.append(turn.actions),
+        )
+        return np.concatenate(actions)
+
+    actions = drawn(0)
+    assert abs(actions.mean() - 0.75) < 5 * (0.1875 / len(actions)) ** 0.5
+    assert np.array_equal(actions, drawn(0))
+    assert not np.array_equal(actions, drawn(1))
+
+
 def test_environments_of_gymnasium_give_the_same_returns():
     agent = relu_ppo()
     theirs = play(agent, make_vec_env("CartPole-v1", 2), 2, seed=7)

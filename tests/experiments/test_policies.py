@@ -85,6 +85,21 @@ def test_every_attack_meets_every_policy_that_is_there(tmp_path):
 
 
 @pytest.mark.usefixtures("procgen_is_there")
+def test_without_files_the_policy_that_ships_is_attacked(tmp_path):
+    asked = {"only": ["CoinRun"], "attacks": ["FGSM"]}
+    shipped, absent = plan(Request(**asked)), plan(Request(tmp_path, **asked))
+    torch.save(ImpalaPolicy().state_dict(), tmp_path / "CoinRun_ppo.pt")
+    own = plan(Request(tmp_path, **asked))
+    for found in (shipped, absent, own):
+        assert [cell.about["training"] for cell in found.cells] == ["natural"] * 2
+    made_from = [found.cells[0].made_from for found in (shipped, absent, own)]
+    assert made_from[0] == made_from[1] != made_from[2]
+    assert shipped.left_out == ["No folder of policies was named: this is the one that ships."]
+    (sentence,) = absent.left_out
+    assert "RADIAL" in sentence
+
+
+@pytest.mark.usefixtures("procgen_is_there")
 def test_policies_play_in_processes(tmp_path):
     for name in ("Jumper_ppo.pt", "AT_PPO_Jumper.pt"):
         torch.save(ImpalaPolicy().state_dict(), tmp_path / name)
@@ -110,8 +125,8 @@ def test_frames_are_drawn_beside_attacked_ones():
 
 
 def test_what_cannot_be_run_is_said_in_words():
-    with pytest.raises(InputError, match="say where the policies lie, or take the quick form"):
-        Request()
+    with pytest.raises(InputError, match="say where the policies of Jumper lie: only that of Coin"):
+        Request(only=["CoinRun", "Jumper"])
     with pytest.raises(InputError, match="the budget must be even, at least 2; it is 3"):
         Request(quick=True, budget=3)
     with pytest.raises(InputError, match="there is no game 'Chess': choose of FruitBot, Jumper"):

@@ -1,6 +1,8 @@
 """The policies of Procgen's games: layout, and the published weights."""
 
+import json
 import os
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,12 @@ import torch
 from torch.nn import functional as F
 
 from facetwalk import InputError
-from facetwalk.zoo import ImpalaPolicy, impala_policy
+from facetwalk.control import play
+from facetwalk.control.environments import procgen
+from facetwalk.digests import digest
+from facetwalk.zoo import ImpalaPolicy, coinrun_policy, impala_policy
 
+WEIGHTS = resources.files("facetwalk.zoo").joinpath("weights")
 PUBLISHED = Path(os.environ.get("FACETWALK_DATA", "../shared/data")) / "procgen"
 
 
@@ -61,3 +67,29 @@ def test_to_load_one_draws_no_random_numbers(tmp_path):
     before = torch.get_rng_state()
     impala_policy(tmp_path / "seven.pt")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_policy_that_ships_is_the_one_of_its_record():
+    file, record = (WEIGHTS.joinpath(f"coinrun-ppo.{end}") for end in ("safetensors", "json"))
+    assert len(file.read_bytes()) < 3_000_000
+    before = torch.get_rng_state()
+    policy = coinrun_policy()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not policy.training
+    made = json.loads(record.read_text())
+    assert digest(policy.state_dict().values()) == made["weights_digest"]
+    assert made["training"]["game"] == "coinrun"
+
+
+@pytest.mark.usefixtures("procgen_is_there")
+def test_the_policy_that_ships_plays_far_better_than_chance():
+    """An episode gives 10 where the coin is reached."""
+    policy = coinrun_policy()
+    indifferent = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 64 * 64, 15)).eval()
+    for parameter in indifferent.parameters():
+        torch.nn.init.zeros_(parameter)
+    played, chance = (
+        play(player, procgen("coinrun", 40), 40, deterministic=False)
+        for player in (policy, indifferent)
+    )
+    assert played.mean >= 7 >= 2 + chance.mean

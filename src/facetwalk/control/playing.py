@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from facetwalk.control.environments import as_stepped
@@ -32,7 +33,7 @@ class Episodes:
     lengths: np.ndarray
     """Steps, `(E,)`."""
     flipped: float
-    """Share of actions that an attack changed."""
+    """Share of decisions in which an attack changed the most likely action."""
     seconds_per_step: float
     """Of each environment: the attack and the policy, without the environment itself."""
 
@@ -73,10 +74,11 @@ def play(
     eps: float = 3 / 255,
     bounds: Bounds | None = None,
     aim: Aim = "away",
+    deterministic: bool = True,
     seed: int = 0,
     callback: Callable[[Turn], object] | None = None,
 ) -> Episodes:
-    """Let a policy take its most likely action for some episodes, spread evenly over environments.
+    """Let a policy act for some episodes, spread evenly over environments.
 
     Args:
         policy: see `perturbed`.
@@ -86,7 +88,9 @@ def play(
         episodes: how many; each environment plays its share, so short ones count no more.
         attack: the solver that perturbs what the policy sees; none without.
         eps, bounds, aim: see `perturbed`.
-        seed: of the attack, and of the environments but for those of gym3, which are made with one.
+        deterministic: whether it takes its most likely action, or draws one by what its logits say.
+        seed: of the attack, of actions that are drawn, and of the environments but for those of
+            gym3, which are made with one.
         callback: sees each `Turn`.
 
     >>> import gymnasium, torch
@@ -107,28 +111,33 @@ def play(
     observations = world.begin(seed)
     actions = np.zeros(world.count, dtype=np.int64)
     recordings = Recordings() if as_seen(observations, logits).is_cuda else None
+    lots = np.random.default_rng(seed)
 
-    def decide(seen: np.ndarray) -> tuple[Tensor, Perturbed | None]:
-        if attack is None:
-            return logits_at(as_seen(seen, logits), logits).argmax(1), None
-        attacked = perturbed(
-            logits,
-            seen,
-            eps,
-            solver=attack,
-            bounds=bounds,
-            aim=aim,
-            seed=seed + decisions,
-            recordings=recordings,
-        )
-        return attacked.actions, attacked
+    def decide(seen: np.ndarray, lot: np.ndarray) -> tuple[Tensor, Perturbed | None]:
+        x, attacked = as_seen(seen, logits), None
+        if attack is not None:
+            attacked = perturbed(
+                logits,
+                seen,
+                eps,
+                solver=attack,
+                bounds=bounds,
+                aim=aim,
+                seed=seed + decisions,
+                recordings=recordings,
+            )
+            if deterministic:
+                return attacked.actions, attacked
+            x = attacked.observations
+        outputs = logits_at(x, logits)
+        return outputs.argmax(1) if deterministic else _drawn(outputs, lot), attacked
 
     while left.any():
         counts = ~world.beginning
         in_play = np.flatnonzero(counts & (left > 0))
         if len(in_play):
             began, seen = time.perf_counter(), observations[in_play]
-            chosen, attacked = decide(seen)
+            chosen, attacked = decide(seen, lots.random(world.count)[in_play])
             actions[in_play] = chosen.cpu().numpy()
             thinking += time.perf_counter() - began
             decisions += len(in_play)
@@ -144,3 +153,10 @@ def play(
         returns[over], lengths[over] = 0.0, 0
     totals, steps = zip(*finished, strict=True)
     return Episodes(np.array(totals), np.array(steps), flips / decisions, thinking / decisions)
+
+
+def _drawn(logits: Tensor, lot: np.ndarray) -> Tensor:
+    """The action that each lot in [0, 1) draws, `(N,)`."""
+    upto = logits.double().cpu().softmax(1).cumsum(1)
+    drawn = torch.searchsorted(upto, torch.from_numpy(lot)[:, None], right=True)
+    return drawn.squeeze(1).clamp_max(logits.shape[1] - 1)

@@ -1,14 +1,14 @@
 """Networks to work on: random ones, trained ones, and those of users.
 
 Importing this needs no extra; what needs one (`load_onnx`, `load_trained`, `digits`, `digits_net`,
-`shipped_net`) names it when called.
+`shipped_net`, `coinrun_policy`) names it when called.
 """
 
 from facetwalk.zoo.architectures import ARCHITECTURES, fresh_net
 from facetwalk.zoo.checkpoints import load_weights
 from facetwalk.zoo.cifar import CifarCnn, CifarResNet
 from facetwalk.zoo.digits import DigitsNet, digits, digits_net
-from facetwalk.zoo.impala import ImpalaPolicy, impala_policy
+from facetwalk.zoo.impala import ImpalaPolicy, coinrun_policy, impala_policy
 from facetwalk.zoo.loaded import Loaded
 from facetwalk.zoo.loading import load_model
 from facetwalk.zoo.mnist import MnistCnn, MnistStrided
@@ -51,6 +51,7 @@ __all__ = [
     "StackedNetworks",
     "Vgg19",
     "WideResNet50_2",
+    "coinrun_policy",
     "digits",
     "digits_net",
     "fresh_net",

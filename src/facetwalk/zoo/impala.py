@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,25 @@ def impala_policy(path: Path | str) -> ImpalaPolicy:
         raise InputError(f"{path} holds no policy: logits_fc.bias is missing")
     with torch.random.fork_rng(devices=[]):
         fresh = ImpalaPolicy(len(biases) - 1)
-    policy = load_weights(fresh, weights)
+    return _side_by_side(load_weights(fresh, weights))
+
+
+def coinrun_policy() -> ImpalaPolicy:
+    """The policy of CoinRun that this project ships, as `impala_policy` gives others.
+
+    `facetwalk.training.policies` made it; the record of how lies beside its weights.
+
+    >>> coinrun_policy()(torch.zeros(1, 3, 64, 64)).shape
+    torch.Size([1, 15])
+    """
+    file = resources.files("facetwalk.zoo").joinpath("weights", "coinrun-ppo.safetensors")
+    weights = from_safetensors(file.read_bytes(), "a policy that ships")
+    with torch.random.fork_rng(devices=[]):
+        fresh = ImpalaPolicy()
+    return _side_by_side(load_weights(fresh, weights))
+
+
+def _side_by_side(policy: ImpalaPolicy) -> ImpalaPolicy:
     return policy.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 

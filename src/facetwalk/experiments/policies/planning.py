@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
 from facetwalk.control import play
 from facetwalk.control.environments import procgen
 from facetwalk.control.perturbing import BUDGET, Aim
@@ -19,7 +16,7 @@ from facetwalk.experiments.adversarial.attacks import PGD_STEP
 from facetwalk.experiments.experiment import Cell, Plan, Record
 from facetwalk.solvers import AdrGd, Auto, Fgsm, Method, Sign
 from facetwalk.types import InputError
-from facetwalk.zoo import ImpalaPolicy, impala_policy
+from facetwalk.zoo import ImpalaPolicy, coinrun_policy, impala_policy
 
 GAMES = {
     "FruitBot": {
@@ -30,7 +27,10 @@ GAMES = {
     "Jumper": {"natural": "Jumper_ppo.pt", "adversarial": "AT_PPO_Jumper.pt"},
     "CoinRun": {"natural": "CoinRun_ppo.pt", "RADIAL": "CoinRun_radial_ppo.pt"},
 }
-"""Published policies of each game by how they were trained."""
+"""Policies of each game by how they were trained: files with published weights."""
+
+SHIPPED = ("CoinRun", "natural")
+"""The one that comes with the package, for whoever has no file of it."""
 
 EPS = (3, 5)
 """How far a pixel may move, of 255."""
@@ -76,7 +76,7 @@ class Request:
     """What is asked for."""
 
     nets: Path | None = None
-    """Folder of policies."""
+    """Folder of policies; without, there is the one that ships."""
     episodes: int = 100
     parallel: int = 50
     """Games side by side."""
@@ -88,7 +88,7 @@ class Request:
     attacks: Sequence[str] = ()
     """Names of attacks, or `none`; all without. Others may be added to a folder later."""
     quick: bool = False
-    """A network with random weights, one game without attack and one with FGSM."""
+    """The policy that ships, one game without attack and one with FGSM."""
 
     def __post_init__(self) -> None:
         if self.budget < 2 or self.budget % 2:
@@ -100,8 +100,11 @@ class Request:
             if attack not in (NONE, *ATTACKS):
                 known = ", ".join((NONE, *ATTACKS))
                 raise InputError(f"there is no attack {attack!r}: choose of {known}")
-        if self.nets is None and not self.quick:
-            raise InputError("say where the policies lie, or take the quick form")
+        absent = [game for game in self.only if game != SHIPPED[0]]
+        if self.nets is None and absent and not self.quick:
+            raise InputError(
+                f"say where the policies of {absent[0]} lie: only that of {SHIPPED[0]} ships"
+            )
 
 
 @dataclass(frozen=True)
@@ -111,20 +114,22 @@ class Player:
     game: str
     trained: str
     file: Path | None
-    """None for random weights, the same each time."""
+    """None for the one that ships."""
 
-    def policy(self, device: str) -> nn.Module:
+    def policy(self, device: str) -> ImpalaPolicy:
         """In eval mode."""
-        if self.file is not None:
-            return impala_policy(self.file).to(device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            return ImpalaPolicy().eval().to(device)
+        policy = coinrun_policy() if self.file is None else impala_policy(self.file)
+        return policy.to(device)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether it takes its most likely action; the one that ships draws, as it was trained."""
+        return self.file is not None
 
 
 def plan(request: Request) -> Plan:
     """Find the policies that are there, and say which are not."""
-    procgen("fruitbot", 1).close()
+    procgen("coinrun", 1).close()
     if request.quick:
         request = replace(request, episodes=1, parallel=1)
     found, left_out = policies(request)
@@ -148,10 +153,12 @@ def plan(request: Request) -> Plan:
     return Plan(settings, cells, left_out)
 
 
-def policies(request: Request) -> tuple[list[tuple[Player, nn.Module]], list[str]]:
+def policies(request: Request) -> tuple[list[tuple[Player, ImpalaPolicy]], list[str]]:
     """Those that are asked for, and a sentence for each that is not there."""
-    found: list[tuple[Player, nn.Module]] = []
+    found: list[tuple[Player, ImpalaPolicy]] = []
     left_out: list[str] = []
+    if request.nets is None and not request.quick:
+        left_out.append("No folder of policies was named: this is the one that ships.")
     for player in _players(request):
         try:
             found.append((player, player.policy(request.device)))
@@ -162,24 +169,31 @@ def policies(request: Request) -> tuple[list[tuple[Player, nn.Module]], list[str
 
 def _players(request: Request) -> list[Player]:
     if request.quick:
-        return [Player("FruitBot", "natural", None)]
+        return [Player(*SHIPPED, None)]
     return [
-        Player(game, trained, (request.nets or Path()) / file)
+        Player(game, trained, _file(request.nets, game, trained))
         for game in request.only or GAMES
-        for trained, file in GAMES[game].items()
+        for trained in GAMES[game]
+        if request.nets is not None or (game, trained) == SHIPPED
     ]
+
+
+def _file(nets: Path | None, game: str, trained: str) -> Path | None:
+    file = None if nets is None else nets / GAMES[game][trained]
+    is_absent = file is None or not file.exists()
+    return None if is_absent and (game, trained) == SHIPPED else file
 
 
 def measure(player: Player, attack: str, eps: int, request: Request) -> Record:
     """The returns of episodes on the first 200 levels, the same for every attack."""
     policy = player.policy(request.device)
     env = procgen(player.game.lower(), request.parallel)
-    if attack == NONE:
-        played = play(policy, env, request.episodes)
-    else:
+    options: dict[str, Any] = {"deterministic": player.deterministic}
+    if attack != NONE:
         by = ATTACKS[attack]
         solver = by.solver(eps / 255, request.budget)
-        played = play(policy, env, request.episodes, attack=solver, eps=eps / 255, aim=by.aim)
+        options |= {"attack": solver, "eps": eps / 255, "aim": by.aim}
+    played = play(policy, env, request.episodes, **options)
     env.close()
     record: dict[str, Any] = {
         "returns": played.returns.tolist(),

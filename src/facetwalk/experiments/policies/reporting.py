@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ABOUT = (
-    "Mean returns of greedy play on levels 0 to 199 (easy), ± 95 % confidence; lower is the "
-    "stronger attack. All but FGSM take as many gradients at each step, 200 unless `run.json` says "
-    "otherwise. They maximise the cross-entropy against the policy's own action, as the paper "
-    "does; the costly ones how much lower the logit of the action that is taken is, at the true "
-    "image, than that of the policy's own.",
+    "Mean returns on levels 0 to 199 (easy), ± 95 % confidence; lower is the stronger attack. "
+    "Policies take their most likely action; only that of CoinRun that ships draws one by its "
+    "probabilities, as in its training. An action counts as changed where the most likely one is "
+    "another.",
+    "All but FGSM take as many gradients at each step, 200 unless `run.json` says otherwise. They "
+    "maximise the cross-entropy against the policy's own action, as the paper does; the costly "
+    "ones how much lower the logit of the action that is taken is, at the true image, than that "
+    "of the policy's own.",
 )
 _COLORS = {
     NONE: "#57606a",

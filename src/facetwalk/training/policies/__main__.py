@@ -56,10 +56,11 @@ def main(words: list[str]) -> None:
     except FacetwalkError as error:
         parser.exit(2, f"error: {error}\n")
     print(f"{record['steps']:,} steps in {record['seconds']:,.0f} s")
-    for name in ("train_levels", "fresh_levels"):
-        found = record[name]
-        words_of = f"{found['mean_return']:.2f} ± {found['half_width']:.2f}"
-        print(f"{name.replace('_', ' ')}: mean return {words_of}, {found['episodes']} episodes")
+    for levels in ("train_levels", "fresh_levels"):
+        for way, found in record[levels].items():
+            worth = f"{found['mean_return']:.2f} ± {found['half_width']:.2f}"
+            title = f"{levels}, {way} actions".replace("_", " ")
+            print(f"{title}: mean return {worth}, {found['episodes']} episodes")
     print(f"Wrote {asked.out} and {asked.out.with_suffix('.json')}.")
 
 

@@ -53,7 +53,8 @@ def make_policy(
     Args:
         device: "cpu" or "cuda".
         minutes: stop after so long, measure and write what is there.
-        episodes: of greedy play, on the levels of training and as many on others.
+        episodes: of play, on the levels of training and as many on others, with actions that are
+            drawn by their probabilities, as in training, and with the most likely ones.
         restart: begin anew, whatever there is.
         command: how to make it again, for the record.
         progress: whether to show how far it has come.
@@ -87,8 +88,7 @@ def make_policy(
     record = {
         "training": asked,
         "steps": trained.steps,
-        "train_levels": _played(net, games, recipe, episodes, 0, recipe.levels),
-        "fresh_levels": _played(net, games, recipe, episodes, recipe.levels, 0),
+        **measured(net, recipe, episodes, games),
         "history": trained.history,
         "weights_digest": digest(trained.net.state_dict().values()),
         "seconds": round(trained.seconds, 3),
@@ -116,12 +116,33 @@ def _record(file: Path, asked: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _played(
-    net: ImpalaPolicy, games: Games, recipe: PolicyRecipe, episodes: int, first: int, levels: int
+def measured(
+    net: ImpalaPolicy, recipe: PolicyRecipe, episodes: int = 100, games: Games = procgen
 ) -> dict[str, Any]:
-    """The returns of greedy play, each game for one episode."""
+    """What a policy is worth on the levels of training and on others, by way of acting."""
+    levels = {"train_levels": (0, recipe.levels), "fresh_levels": (recipe.levels, 0)}
+    ways = {"drawn": False, "most_likely": True}
+    return {
+        name: {
+            way: _played(net, games, recipe, episodes, first, count, deterministic)
+            for way, deterministic in ways.items()
+        }
+        for name, (first, count) in levels.items()
+    }
+
+
+def _played(
+    net: ImpalaPolicy,
+    games: Games,
+    recipe: PolicyRecipe,
+    episodes: int,
+    first: int,
+    levels: int,
+    deterministic: bool,
+) -> dict[str, Any]:
+    """The returns of each game for one episode."""
     world = games(recipe.game, episodes, levels, recipe.seed + 1, first=first)
-    played = play(net, world, episodes)
+    played = play(net, world, episodes, deterministic=deterministic)
     world.close()
     return {
         "episodes": episodes,
