@@ -129,13 +129,15 @@ def draw(records: Sequence[Record]) -> Figure:
         shown = [record for record in records if record["game"] == game]
         trained = list(dict.fromkeys(record["training"] for record in shown))
         groups = [(each, eps) for each in trained for eps in EPS]
+        measured = {record["attack"] for record in shown}
+        attacks = [attack for attack in (NONE, *ATTACKS) if attack in measured]
         for record in shown:
             for place, (each, eps) in enumerate(groups):
                 if record["training"] != each or record["eps"] not in (0, eps):
                     continue
-                order = [NONE, *ATTACKS].index(record["attack"])
+                order = attacks.index(record["attack"])
                 axes.bar(
-                    place + _BAR * (order - len(ATTACKS) / 2),
+                    place + _BAR * (order - (len(attacks) - 1) / 2),
                     record["mean"],
                     0.92 * _BAR,
                     yerr=record["half_width"] or 0.0,
@@ -144,6 +146,7 @@ def draw(records: Sequence[Record]) -> Figure:
                 )
         names = [f"{each}\n{eps}/255" for each, eps in groups]
         axes.set_xticks(range(len(groups)), names, fontsize=8)
+        axes.set_xlim(-0.5, len(groups) - 0.5)
         axes.set_title(game, fontsize=11)
         axes.axhline(0, color="#d0d7de", lw=0.8)
         axes.tick_params(axis="y", labelsize=8)
