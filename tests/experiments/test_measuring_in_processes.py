@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +33,12 @@ def touched(file):
     time.sleep(0.05)
     file.touch()
     return {}
+
+
+def never_done(file):
+    file.with_suffix(".new").write_text(str(os.getpid()))
+    file.with_suffix(".new").rename(file)
+    time.sleep(600)
 
 
 def refused(words):
@@ -85,3 +94,37 @@ def test_a_process_that_is_killed_is_said_in_words():
 def test_a_missing_extra_is_named_across_processes():
     with pytest.raises(MissingExtraError, match=r"flying needs .* 'facetwalk\[wings\]'"):
         list(measured(cells(without_extra, without_extra), 2, lambda share, text: None))
+
+
+def is_at_work(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def waited_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.1)
+    return condition()
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    here = Path(__file__)
+    files = [tmp_path / "one", tmp_path / "other"]
+    words = f"""
+from pathlib import Path
+from {here.stem} import cells, measured, never_done, partial
+files = [Path(file) for file in {[str(file) for file in files]}]
+list(measured(cells(*(partial(never_done, file) for file in files)), 2, lambda share, text: None))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", words], cwd=here.parent)
+    try:
+        assert waited_for(lambda: all(file.exists() for file in files))
+    finally:
+        parent.kill()
+        parent.wait()
+    workers = [int(file.read_text()) for file in files]
+    assert waited_for(lambda: not any(is_at_work(worker) for worker in workers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -35,7 +36,7 @@ def measured(cells: Sequence[Cell], processes: int, report: Report) -> Measured:
 def _side_by_side(cells: Sequence[Cell], processes: int, report: Report) -> Measured:
     """After a failure nothing new begins, what is under way is finished, and then it is raised."""
     context, failure = multiprocessing.get_context("spawn"), None
-    with ProcessPoolExecutor(processes, context, _share_cores, (processes,)) as pool:
+    with ProcessPoolExecutor(processes, context, _begin, (processes,)) as pool:
         asked = {pool.submit(cell.measure): cell for cell in cells}
         left = set(asked)
         try:
@@ -59,6 +60,15 @@ def _side_by_side(cells: Sequence[Cell], processes: int, report: Report) -> Meas
         raise failure
 
 
-def _share_cores(processes: int) -> None:
+def _begin(processes: int) -> None:
+    """A worker takes its share of the cores, and ends where its parent is killed."""
     cores = os.cpu_count() or 1
     torch.set_num_threads(max(1, min(torch.get_num_threads(), cores // processes)))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
